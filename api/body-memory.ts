@@ -9,8 +9,8 @@ const FREE_BYTES = 64 * 1024;
  * Limits the memory that the bodies of all requests hold together: JSON, and the text fields of forms. One organisation
  * may use half of it. Files do not count, because they are stored while they arrive.
  *
- * It sets `ctx.state.holdBody`, which reserves memory until the response; without room it throws ServiceError
- * RATE_LIMITED.
+ * It sets `ctx.state.holdBody`, which reserves memory until the response. Without room it throws ServiceError RATE_LIMITED to an
+ * organisation that has used its share, and SERVICE_UNAVAILABLE when others have used up the rest.
  */
 export function limitBodyMemory(maxBytes: number): Middleware<RequestState> {
   let total = 0;
@@ -30,9 +30,8 @@ export function limitBodyMemory(maxBytes: number): Middleware<RequestState> {
       const more = bytes - FREE_BYTES - held;
       if (more <= 0) return;
       const { org } = ctx.state.principal;
-      if (total + more > maxBytes || (byOrg.get(org) ?? 0) + more > maxBytes / 2) {
-        throw new ServiceError('RATE_LIMITED', 'Too many large requests are in progress; retry later.', 1);
-      }
+      if ((byOrg.get(org) ?? 0) + more > maxBytes / 2) throw tooLarge('RATE_LIMITED', 'of your organisation ');
+      if (total + more > maxBytes) throw tooLarge('SERVICE_UNAVAILABLE', '');
       held += more;
       take(org, more);
     };
@@ -43,4 +42,10 @@ export function limitBodyMemory(maxBytes: number): Middleware<RequestState> {
       if (held > 0) take(ctx.state.principal.org, -held);
     }
   };
+}
+
+function tooLarge(code: 'RATE_LIMITED' | 'SERVICE_UNAVAILABLE', whose: string): ServiceError {
+  return new ServiceError(code, `Too many large requests ${whose}are in progress; retry later.`, {
+    retryAfterSeconds: 1,
+  });
 }

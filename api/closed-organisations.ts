@@ -16,7 +16,7 @@ export function requireOpen(closed: Closure | undefined): void {
     throw new ServiceError(
       'ORGANISATION_MOVING',
       'The organisation moves to another server. Until it is there, it can be read only.',
-      RETRY_AFTER_SECONDS,
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
     );
   }
 }

@@ -38,6 +38,16 @@ export const plainEnvelope: Envelope = {
   schema: (data) => data,
 };
 
+/** What the message of an error says, for programs. */
+const details = z
+  .record(z.string(), z.unknown())
+  .optional()
+  .meta({ description: 'Of an exceeded quota: `quota`, `used` and `limit`.' });
+
+function detailsOf(error: ServiceError): { details?: object } {
+  return error.details === undefined ? {} : { details: error.details };
+}
+
 /** The content service's envelope, for successes and errors alike (specification, "Errors"). */
 export const contentEnvelope: Envelope = {
   send(ctx, status, data) {
@@ -50,33 +60,36 @@ export const contentEnvelope: Envelope = {
 export const contentErrors: ErrorShape = {
   send(ctx, error) {
     const code = ctx.state.errorCodeAliases?.[error.code] ?? error.code;
-    sendError(ctx, error, { success: false, data: null, error: { code, message: error.message }, meta: metaOf(ctx) });
+    const described = { code, message: error.message, ...detailsOf(error) };
+    sendError(ctx, error, { success: false, data: null, error: described, meta: metaOf(ctx) });
   },
   schema: (code) =>
     z.object({
       success: z.literal(false),
       data: z.null(),
-      error: z.object({ code, message: z.string() }),
+      error: z.object({ code, message: z.string(), details }),
       meta: metaSchema,
     }),
 };
 
 /** `{error: {code, message}}`: the AI job service, and the routes that need no key. */
 export const codedErrors: ErrorShape = {
-  send: (ctx, error) => sendError(ctx, error, { error: { code: error.code, message: error.message } }),
-  schema: (code) => z.object({ error: z.object({ code, message: z.string() }) }),
+  send: (ctx, error) =>
+    sendError(ctx, error, { error: { code: error.code, message: error.message, ...detailsOf(error) } }),
+  schema: (code) => z.object({ error: z.object({ code, message: z.string(), details }) }),
 };
 
 /** `{error, message}` of the crew service: the title of the status, and the message. Invalid input is 400, never 422. */
 export const crewErrors: ErrorShape = {
   send(ctx, error) {
     const status = error.status === 422 ? 400 : error.status;
-    sendError(ctx, error, { error: STATUS_CODES[status], message: error.message }, status);
+    sendError(ctx, error, { error: STATUS_CODES[status], message: error.message, ...detailsOf(error) }, status);
   },
   schema: () =>
     z.object({
       error: z.string().meta({ description: 'The title of the status.', example: 'Bad Request' }),
       message: z.string(),
+      details,
     }),
 };
 
@@ -84,9 +97,9 @@ export const crewErrors: ErrorShape = {
 export const paymentErrors: ErrorShape = {
   send(ctx, error) {
     const type = paymentErrorType(error.status);
-    sendError(ctx, error, { error: { type, code: error.code, message: error.message } });
+    sendError(ctx, error, { error: { type, code: error.code, message: error.message, ...detailsOf(error) } });
   },
-  schema: (code) => z.object({ error: z.object({ type: z.string(), code, message: z.string() }) }),
+  schema: (code) => z.object({ error: z.object({ type: z.string(), code, message: z.string(), details }) }),
 };
 
 function paymentErrorType(status: number): string {

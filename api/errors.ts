@@ -46,5 +46,7 @@ function isTransient(error: MongoError): boolean {
 }
 
 function unavailable(subject: string): ServiceError {
-  return new ServiceError('SERVICE_UNAVAILABLE', `${subject} is not available at the moment.`, RETRY_AFTER_SECONDS);
+  return new ServiceError('SERVICE_UNAVAILABLE', `${subject} is not available at the moment.`, {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { BusboyInstance } from '@fastify/busboy';
 import { ServiceError } from '../domain/errors.js';
 import { GrowingBuffer } from '../domain/growing-buffer.js';
+import { nearestName } from '../domain/similar-names.js';
 
 /** The text fields that a form may have, each once: `short` ones such as names, `long` ones such as JSON text. */
 export type KnownFields = ReadonlyMap<string, 'short' | 'long'>;
@@ -10,6 +11,18 @@ export type KnownFields = ReadonlyMap<string, 'short' | 'long'>;
 export type FormFields = ReadonlyMap<string, Buffer>;
 
 export const MAX_SHORT_FIELD_BYTES = 64 * 1024;
+/** Characters of a field's name in a message. */
+const MAX_NAMED = 200;
+
+/** @throws ServiceError VALIDATION_ERROR that names the first field that is not known, and the known name nearest to it */
+export function rejectUnknownFields(fields: FormFields, known: KnownFields): void {
+  for (const field of fields.keys()) {
+    if (known.has(field)) continue;
+    const meant = nearestName(field, [...known.keys()]);
+    const question = meant === undefined ? '' : `; did you mean "${meant}"?`;
+    throw new ServiceError('VALIDATION_ERROR', `${field.slice(0, MAX_NAMED)}: is not known${question}`);
+  }
+}
 
 /**
  * Collects the text fields of a form while it arrives.

@@ -165,6 +165,7 @@ function apiDependencies(
     uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
     loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
+    cardNetworks: config.POSTBACK_CARD_NETWORKS,
     eventLimits: {
       connections: config.POSTBACK_EVENT_STREAMS,
       resumeMs: config.POSTBACK_EVENT_RESUME_SECONDS * 1000,

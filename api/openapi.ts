@@ -62,7 +62,9 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
       },
     },
     {
-      override: ({ jsonSchema, io }) => {
+      override: ({ jsonSchema, io, zodSchema }) => {
+        // What the schema does not name is rejected, unless it says otherwise.
+        if (io === 'input' && zodSchema._zod.def.type === 'object') jsonSchema.additionalProperties ??= false;
         // A response may gain fields.
         if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
         // The format says the same as the pattern, and is easier to read.
@@ -223,7 +225,8 @@ function retryAfterHeader(codes: readonly ErrorCode[]) {
 function errorCodes(document: ServiceDocument, method: string, operation: Operation): ErrorCode[] {
   const { query, body, form, idempotencyKeys, errors = [] } = operation;
   const codes = new Set<ErrorCode>([...document.errors, ...errors]);
-  if (query || body || form) codes.add('INVALID_PARAMETERS').add('VALIDATION_ERROR');
+  if (query) codes.add('INVALID_PARAMETERS');
+  if (body || form) codes.add('INVALID_PARAMETERS').add('VALIDATION_ERROR');
   if (document.invalidInputIs400) codes.delete('VALIDATION_ERROR');
   if (method !== 'get' && document.errors.length > 0) codes.add('PAYLOAD_TOO_LARGE');
   if (idempotencyKeys) codes.add('INVALID_PARAMETERS').add('IDEMPOTENCY_CONFLICT').add('IDEMPOTENCY_IN_PROGRESS');

@@ -1,6 +1,6 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import type { ClientSession } from 'mongodb';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Principal, Scope } from '../domain/api-keys.js';
 import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
@@ -114,7 +114,7 @@ export function operations(
         if (type !== undefined) ctx.type = type;
       };
       await handle(ctx, {
-        query: readInput(operation, query, ctx.query),
+        query: readInput(operation, query ?? noParameters, ctx.query, true) as z.output<Query>,
         body: readInput(operation, body, ctx.request.body === undefined ? {} : ctx.request.body),
         respond,
         respondWith(data, work) {
@@ -162,13 +162,18 @@ export function declaredOperation(middleware: unknown): DeclaredOperation | unde
   return typeof middleware === 'function' && 'declared' in middleware ? (middleware as Handler).declared : undefined;
 }
 
+/** Of a route without a query. */
+const noParameters = z.object({});
+
 /** Validates a part of a request, whose fields may have deprecated names; messages use the names that the client uses. */
 function readInput<Schema extends z.ZodType>(
   { aliases = {}, deprecated }: Operation,
   schema: Schema | undefined,
   value: unknown,
+  parameters = false,
 ): z.output<Schema> {
   if (!schema) return undefined as z.output<Schema>;
-  if (!deprecated) return read(schema, renameFields(value, aliases));
-  return read(schema, renameFields(value, invert(deprecated.fields)), { fieldNames: deprecated.fields });
+  if (!deprecated) return read(schema, renameFields(value, aliases), { parameters });
+  const fieldNames = deprecated.fields;
+  return read(schema, renameFields(value, invert(fieldNames)), { fieldNames, parameters });
 }

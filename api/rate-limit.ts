@@ -66,5 +66,5 @@ export async function takeOrReject(limit: RateLimit | null, key: string, message
 }
 
 function rejectExcess({ allowed, seconds }: RateLimitState, message: string): void {
-  if (!allowed) throw new ServiceError('RATE_LIMITED', message, seconds);
+  if (!allowed) throw new ServiceError('RATE_LIMITED', message, { retryAfterSeconds: seconds });
 }

@@ -6,6 +6,7 @@ import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rule
 import type { Principal } from '../domain/api-keys.js';
 import type { ErrorCode } from '../domain/errors.js';
 import { newRequestId } from '../domain/ids.js';
+import type { SentNames } from '../domain/payments/card-networks.js';
 
 /** What the middleware knows about a request. */
 export interface RequestState {
@@ -18,6 +19,8 @@ export interface RequestState {
   principal: Principal;
   /** Reserves memory for a body of so many bytes, until the response. @throws ServiceError RATE_LIMITED */
   holdBody?: (bytes: number) => void;
+  /** The card networks of an eligibility check, as the request names them. */
+  sentNetworks?: SentNames;
   /** Error codes that this route reports under another name. */
   errorCodeAliases?: Partial<Record<ErrorCode, ErrorCode>>;
   /** Set while a request with an `Idempotency-Key` runs, for `respondWith`: runs the writes and saves the response in one transaction. */

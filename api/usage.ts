@@ -47,7 +47,8 @@ export function usageService(deps: UsageDependencies): Service {
       {
         summary: 'Get use and limits',
         description:
-          'Requests that would exceed a limit are rejected with `QUOTA_EXCEEDED` (429). Deleting records gives their use back.',
+          'Requests that would exceed a limit are rejected with `FORBIDDEN` (403), which names the quota; deleting records gives ' +
+          'their use back. When the model tokens of the day are used up, `RATE_LIMITED` (429) says when there are new ones.',
         status: 200,
         response: usageSchema,
       },

@@ -3,6 +3,7 @@ import { ServiceError } from '../domain/errors.js';
 import { withPauses } from '../domain/event-loop.js';
 import { BlockedAddressError, type OutboundClient } from '../domain/outbound.js';
 import type { FieldNames } from './field-names.js';
+import { findUnknown, withoutNulls } from './known-fields.js';
 
 export interface ReadOptions {
   /** Where the value is in the request, such as `input`: the messages' field names start with it. */
@@ -11,29 +12,42 @@ export interface ReadOptions {
   fieldNames?: FieldNames;
   /** The value is inside a field of the request: a missing field is VALIDATION_ERROR too. */
   nested?: boolean;
+  /** The value is the query or a header: every error is INVALID_PARAMETERS. */
+  parameters?: boolean;
 }
 
 /**
- * Validates a value by its schema.
- * @throws ServiceError INVALID_PARAMETERS (400) when a required field is missing, VALIDATION_ERROR (422) when a field is
- * invalid; the message has the form `field: message`
+ * Validates a value by its schema. An optional field that is `null` is not given.
+ * @throws ServiceError INVALID_PARAMETERS (400) when a required field is missing, or a parameter is invalid; VALIDATION_ERROR
+ * (422) when a field is invalid or not known; the message has the form `field: message`
  */
 export function read<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-  { at, fieldNames = {}, nested = false }: ReadOptions = {},
+  { at, fieldNames = {}, nested = false, parameters = false }: ReadOptions = {},
 ): z.output<Schema> {
-  const result = schema.safeParse(value, { error: describeIssue });
+  const nameOf = (name: PropertyKey) => fieldNames[String(name)] ?? String(name);
+  const fieldAt = (path: readonly PropertyKey[]) =>
+    [...(at === undefined ? [] : [at]), ...path.map(nameOf)].join('.').slice(0, MAX_NAMED);
+  const invalid = parameters ? 'INVALID_PARAMETERS' : 'VALIDATION_ERROR';
+  const given = withoutNulls(schema, value);
+  const unknown = findUnknown(schema, given);
+  if (unknown) {
+    const meant = unknown.meant === undefined ? '' : `; did you mean "${nameOf(unknown.meant)}"?`;
+    throw new ServiceError(invalid, `${fieldAt(unknown.path)}: is not known${meant}`);
+  }
+  const result = schema.safeParse(given, { error: describeIssue });
   if (result.success) return result.data;
   const issue = narrowed(result.error.issues[0]!);
   // Zod reports a missing union or enum as an invalid one; only the value shows the difference.
-  const missing = issue.code !== 'custom' && valueAt(value, issue.path) === undefined;
-  const path = issue.path.map((name) => fieldNames[String(name)] ?? String(name));
-  const field = [...(at === undefined ? [] : [at]), ...path].join('.');
+  const missing = issue.code !== 'custom' && valueAt(given, issue.path) === undefined;
+  const field = fieldAt(issue.path);
   const message = missing ? 'is required' : issue.message;
-  const code = missing && !nested ? 'INVALID_PARAMETERS' : 'VALIDATION_ERROR';
-  throw new ServiceError(code, field ? `${field}: ${message}` : message);
+  throw new ServiceError(missing && !nested ? 'INVALID_PARAMETERS' : invalid, field ? `${field}: ${message}` : message);
 }
+
+/** Characters of a field's name in a message. */
+const MAX_NAMED = 200;
 
 /** The first issue of the alternative that was meant, where the value has the type of one alternative of a union only. */
 function narrowed(issue: z.core.$ZodIssue): z.core.$ZodIssue {

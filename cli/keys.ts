@@ -19,18 +19,25 @@ interface NewKeyOptions extends Output {
   kind: KeyKind;
   label: string;
   scopes: Scope[];
+  /** Names of crews. */
+  crew?: string[];
   expires: Date | 'never';
 }
 
 /** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
-export async function createKey({ expires, json, ...options }: NewKeyOptions): Promise<void> {
+export async function createKey({ expires, json, crew, ...options }: NewKeyOptions): Promise<void> {
+  if (crew && options.kind !== 'crew_user') throw new Error('--crew is for keys of kind crew_user');
   await withKeys(async (keys, states) => {
     // A key that is created during a move would be missing at the target.
     const move = await states.find(options.org);
     if (move !== null && move.state !== 'here') {
       throw new Error(`${options.org} moves to another cell, or has moved there: create the key there`);
     }
-    const { key, record } = await keys.create({ ...options, expires_at: expires === 'never' ? null : expires });
+    const { key, record } = await keys.create({
+      ...options,
+      ...(crew ? { crews: crew } : {}),
+      expires_at: expires === 'never' ? null : expires,
+    });
     const { _id: id, org, kind, scopes, expires_at } = record;
     print({ json, data: { id, org, kind, scopes, expires_at, key } }, () => `${id}  ${kind}  ${org}\n${key}`);
     console.error(`Scopes: ${record.scopes.join(', ')}. Expires: ${record.expires_at?.toISOString() ?? 'never'}.`);

@@ -104,6 +104,7 @@ export function createProgram(program = new Command('postback')): Command {
     .description('create a key and print it once')
     .requiredOption('--org <name>', 'organisation that the key belongs to')
     .option('--kind <kind>', KEY_KINDS.join(', '), asKind, 'api')
+    .option('--crew <names...>', 'of a crew_user key: the crews that it is for', undefined)
     .option('--label <text>', 'note shown by `keys list`', '')
     .addOption(
       new Option('--scopes <list>', `what the key may do, comma-separated: ${SCOPES.join(', ')}`)

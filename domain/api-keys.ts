@@ -45,6 +45,8 @@ export interface Principal {
   org: string;
   kind: KeyKind;
   scopes: readonly Scope[];
+  /** The crews that a key of kind `crew_user` was made for; absent when it was made for none in particular. */
+  crews?: readonly string[];
   /** Absent for an organisation that is served here. */
   closed?: Closure | undefined;
 }

@@ -37,7 +37,6 @@ export const ERROR_STATUS = {
   VALIDATION_ERROR: 422,
   TENANT_INFRA_NOT_READY: 422,
   RATE_LIMITED: 429,
-  QUOTA_EXCEEDED: 429,
   INTERNAL_ERROR: 500,
   /** The organisation moves to another cell. Until then it can be read only. */
   ORGANISATION_MOVING: 503,
@@ -49,13 +48,19 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
 
-  /** @param retryAfterSeconds value of the `Retry-After` header */
+  /** Value of the `Retry-After` header. */
+  readonly retryAfterSeconds: number | undefined;
+  /** What the message says, for programs: the quota that is exceeded. */
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
   constructor(
     readonly code: ErrorCode,
     message: string,
-    readonly retryAfterSeconds?: number,
+    { retryAfterSeconds, details }: { retryAfterSeconds?: number; details?: Readonly<Record<string, unknown>> } = {},
   ) {
     super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.details = details;
   }
 
   get status(): number {

@@ -38,20 +38,21 @@ export function parseLimit(text: string): number | null | undefined {
   return /^\d+$/.test(text) && Number.isSafeInteger(limit) ? limit : undefined;
 }
 
-/** The error for a request that would exceed a quota. @param used before the request */
+/** The error for a request that would exceed a quota, and does not pass by itself. @param used before the request */
 export function quotaExceeded(quota: Quota, used: number, limit: number, added: number): ServiceError {
-  return new ServiceError(
-    'QUOTA_EXCEEDED',
-    `The quota ${quota} of the organisation is exceeded: ${used} of ${limit} are in use, and this request adds ${added}.`,
-  );
+  const message = `The quota ${quota} of the organisation is exceeded: ${used} of ${limit} are in use, and this request adds ${added}.`;
+  return new ServiceError('FORBIDDEN', message, { details: { quota, used, limit } });
 }
 
 /** The error for work that needs a language model when the tokens of the day are used up. */
 export function tokensUsedUp(used: number, limit: number, resetsAt: Date, now: Date): ServiceError {
   return new ServiceError(
-    'QUOTA_EXCEEDED',
+    'RATE_LIMITED',
     `The quota model_tokens of the organisation is exceeded: ${used} of ${limit} are in use until ${resetsAt.toISOString()}.`,
-    (resetsAt.getTime() - now.getTime()) / 1000,
+    {
+      retryAfterSeconds: (resetsAt.getTime() - now.getTime()) / 1000,
+      details: { quota: 'model_tokens', used, limit },
+    },
   );
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { cardNetworksSchema } from '../domain/payments/card-networks.js';
 import { type Limits, parseLimit, QUOTAS, type Quota } from '../domain/quotas.js';
 import { parseS3Uri } from '../domain/s3-location.js';
 import {
@@ -186,6 +187,8 @@ export const settingsSchema = z.object({
   /** A webhook whose deliveries have all failed for this long is disabled until it is registered again; 0: never. */
   POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS: z.coerce.number().nonnegative().default(0),
 
+  /** The names of the two card networks in eligibility checks, beside `network_a` and `network_b`. */
+  POSTBACK_CARD_NETWORKS: cardNetworksSchema,
   /** How long a payment authentication can be used, and how long its record is kept after that. */
   POSTBACK_AUTHENTICATION_SECONDS: positive.default(30 * 60),
   POSTBACK_AUTHENTICATION_KEPT_SECONDS: positive.default(30 * DAY),

@@ -16,6 +16,8 @@ export interface ApiKeyRecord {
   org: string;
   kind: KeyKind;
   scopes: Scope[];
+  /** Of a key of kind `crew_user`: the crews that it was made for. */
+  crews?: string[];
   label: string;
   /** SHA-256 of the key, hex. The key itself is never stored. */
   hash: string;
@@ -47,6 +49,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
       kind: KeyKind;
       label: string;
       scopes?: readonly Scope[];
+      crews?: readonly string[];
       expires_at?: Date | null;
     }) {
       const key = newApiKey(input.kind);
@@ -55,6 +58,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
         org: input.org,
         kind: input.kind,
         scopes: [...(input.scopes ?? SCOPES)],
+        ...(input.crews ? { crews: [...input.crews] } : {}),
         label: input.label,
         hash: sha256Hex(key),
         hint: keyHint(input.kind, key),
@@ -73,8 +77,8 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
     async authenticate(key: string, now = new Date()): Promise<Principal | null> {
       const record = await findByHash(sha256Hex(key));
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
-      const { _id: key_id, org, kind, scopes, closed } = record;
-      return { key_id, org, kind, scopes, ...(closed ? { closed } : {}) };
+      const { _id: key_id, org, kind, scopes, crews, closed } = record;
+      return { key_id, org, kind, scopes, ...(crews ? { crews } : {}), ...(closed ? { closed } : {}) };
     },
 
     /** Whether the key can still be used. */

@@ -152,6 +152,6 @@ export function requestInProgress(): ServiceError {
   return new ServiceError(
     'IDEMPOTENCY_IN_PROGRESS',
     'A request with this Idempotency-Key is in progress; repeat this request to get its response.',
-    1,
+    { retryAfterSeconds: 1 },
   );
 }

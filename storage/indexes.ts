@@ -27,6 +27,9 @@ export const JOB_LIST_INDEX = { org: 1, status: 1, feature: 1, created_at: -1, _
 /** One delivery for each event. */
 export const DEDUPE_INDEX = { org: 1, dedupe_key: 1 } as const;
 
+/** The deliveries of an item, a job or an execution. */
+export const DOCUMENT_INDEX = { org: 1, doc_id: 1, _id: -1 } as const;
+
 export const DELIVERY_LIST_INDEX = { org: 1, event_type: 1, status: 1, _id: -1 } as const;
 
 /** Ends with the organisation, so that the first delivery of each receiver is read from the index alone. */
@@ -82,8 +85,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   deliveries: [
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: DELIVERY_LIST_INDEX },
-    // The deliveries of an item, a job or an execution.
-    { key: { org: 1, doc_id: 1, _id: -1 } },
+    { key: DOCUMENT_INDEX },
     // The deliveries of one crew.
     { key: { org: 1, crew: 1, _id: -1 }, partialFilterExpression: { crew: { $gt: '' } } },
     // One delivery for each event, even when its transaction is repeated.

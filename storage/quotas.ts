@@ -110,7 +110,7 @@ export function createQuotas(
 
     /**
      * Call before work is accepted that uses tokens.
-     * @throws ServiceError QUOTA_EXCEEDED when those of the day are used up
+     * @throws ServiceError FORBIDDEN when those of the day are used up
      */
     async requireTokens(org: string, now: Date): Promise<void> {
       const { limits } = await limitsOf(org);
@@ -138,7 +138,7 @@ export function createQuotas(
      * one transaction.
      * @param write may run several times
      * @param tx a running transaction to join
-     * @throws ServiceError QUOTA_EXCEEDED
+     * @throws ServiceError FORBIDDEN
      */
     async admit<Result>(
       org: string,

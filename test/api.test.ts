@@ -168,8 +168,8 @@ describe('every request', () => {
   });
 
   test('a query with too many parameters is 400', async () => {
-    const query = (count: number) => `/webhooks/indexing?${'a&'.repeat(count - 1)}a`;
-    expect((await api.get(query(1_000))).status).toBe(200);
+    const query = (count: number) => `/databases?${'limit=1&'.repeat(count - 1)}limit=1`;
+    expect((await api.get(query(1_000))).body.error?.message).toMatch(/^limit: /);
     expect(code(await api.get(query(1_101)))).toEqual([400, 'INVALID_PARAMETERS']);
   });
 
@@ -213,7 +213,30 @@ describe('every request', () => {
   ])('an error names the field and its bound: %s', async (message, request) => {
     const { status, body } =
       typeof request === 'string' ? await api.get(request) : await api.post('/query', { database: 'd', ...request });
-    expect([status, body.error]).toEqual([422, { code: 'VALIDATION_ERROR', message }]);
+    const expected = typeof request === 'string' ? [400, 'INVALID_PARAMETERS'] : [422, 'VALIDATION_ERROR'];
+    expect([status, body.error?.code, body.error?.message]).toEqual([...expected, message]);
+  });
+
+  test.each<[string, string | object, number]>([
+    ['colection: is not known; did you mean "collection"?', { query: 'x', colection: 'a' }, 422],
+    ['cursr: is not known; did you mean "cursor"?', '/databases?cursr=a', 400],
+    ['verbose: is not known', '/webhooks/indexing?verbose=1', 400],
+  ])('a name that nobody knows is an error: %s', async (message, request, expected) => {
+    const { status, body } =
+      typeof request === 'string' ? await api.get(request) : await api.post('/query', { database: 'd', ...request });
+    expect([status, body.error?.message]).toEqual([expected, message]);
+  });
+
+  test('an optional field that is null is not given, and metadata stay as they are', async () => {
+    const registered = await api.post('/webhooks/indexing', { url: 'https://example.com/', signing_secret: null });
+    expect(registered.status).toBe(200);
+    await api.request('DELETE', '/webhooks/indexing');
+    await api.createDatabase('nulls');
+    const memory = { id: 'note', text: 'The lamp.', title: null, additional_metadata: { colour: null } };
+    await api.ingest({ database: 'nulls', memories: JSON.stringify([memory]) });
+    await api.ended('nulls', 'note');
+    const { body } = await api.get('/context/note?database=nulls');
+    expect(body.data.additional_metadata).toEqual({ colour: null });
   });
 
   test('a database is not visible to another organisation', async () => {

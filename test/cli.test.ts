@@ -88,7 +88,7 @@ describe('the postback command', () => {
     });
     const api = await clientOf(org);
     await api.createDatabase('one');
-    expect((await api.post('/databases', { database: 'two' })).status).toBe(429);
+    expect((await api.post('/databases', { database: 'two' })).status).toBe(403);
     const changed = await limits('set', 'databases=unlimited');
     expect(JSON.parse(changed.out).quotas).toMatchObject({ items: { limit: 5 }, databases: { used: 1, limit: null } });
     expect((await api.post('/databases', { database: 'two' })).status).toBe(202);

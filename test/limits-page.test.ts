@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { settingsSchema } from '../runtime/config.js';
+import { clientOf } from './support/organisation.js';
 
 /** Where the code has the limits that are not settings: the file and the constant. */
 const FIXED: Record<string, readonly [file: string, name: string]> = {
@@ -29,7 +30,7 @@ const FIXED: Record<string, readonly [file: string, name: string]> = {
   '`meta` of a kickoff, and `user_webhook_parameters`': ['api/json-body.ts', 'MAX_FIELD_LENGTH'],
   'attempts that a delivery record shows': ['storage/webhooks/deliveries.ts', 'MAX_LOGGED_ATTEMPTS'],
   'bytes of a response that an attempt records': ['activities/webhooks/attempt.ts', 'MAX_RESPONSE_BYTES'],
-  'the address of a receiver': ['providers/outbound/target.ts', 'MAX_URL_LENGTH'],
+  'the address of a receiver': ['domain/webhooks/registrations.ts', 'MAX_URL_LENGTH'],
   'addresses of a `web` connector': ['domain/connectors/connectors.ts', 'MAX_START_PAGES'],
   'links of a page': ['providers/connectors/parsing/links.ts', 'MAX_LINKS'],
   'entries of a feed': ['providers/connectors/parsing/feed.ts', 'MAX_ENTRIES'],
@@ -62,6 +63,15 @@ test('docs/limits.md has the fixed limits as the code has them', () => {
   for (const { limit, value } of fixed) {
     expect([limit, numberOf(value)]).toEqual([limit, constant(...FIXED[limit]!)]);
   }
+});
+
+test('docs/limits.md has the longest address of a receiver that the API takes', async () => {
+  const api = await clientOf('limits-page');
+  const longest = numberOf(rows.find(({ limit }) => limit === 'the address of a receiver')!.value) as number;
+  const register = (length: number) =>
+    api.post('/webhooks/indexing', { url: 'https://example.com/'.padEnd(length, 'x') });
+  expect((await register(longest)).status).toBe(200);
+  expect((await register(longest + 1)).status).toBe(422);
 });
 
 function numberOf(text: string): number | string {

@@ -76,7 +76,7 @@ describe('the stores', () => {
       databases: createDatabases(collections),
       feedback: createFeedback(collections),
       items: createItems(collections),
-      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => undefined }),
+      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => [] }),
       crewExecutions: createCrewExecutions(collections, HOUR_MS),
       crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
       idempotencyKeys: createIdempotencyKeys(collections, sealer, { ttlMs: HOUR_MS }),

@@ -72,18 +72,18 @@ describe('quotas of an organisation', () => {
       await setLimits(org, { items: 3, databases: 1 });
       expect((await notes(api, { a: 'one', b: 'two' })).status).toBe(202);
       const rejected = await notes(api, { c: 'three', d: 'four' });
-      expect(error(rejected)).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect(error(rejected)).toEqual([403, 'FORBIDDEN']);
       expect(rejected.body.error!.message).toBe(
         'The quota items of the organisation is exceeded: 2 of 3 are in use, and this request adds 2.',
       );
       expect(await used(api)).toEqual({ databases: 1, items: 2, stored_bytes: 6 });
       expect((await notes(api, { c: 'three' })).status).toBe(202);
-      expect(error(await notes(api, { d: 'four' }))).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect(error(await notes(api, { d: 'four' }))).toEqual([403, 'FORBIDDEN']);
       // An item that is replaced, or sent again, adds none.
       expect((await notes(api, { a: 'one', b: 'zwei' }, { upsert: 'true' })).status).toBe(202);
       expect(await used(api)).toEqual({ databases: 1, items: 3, stored_bytes: 12 });
 
-      expect(error(await api.post('/databases', { database: 'second' }))).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect(error(await api.post('/databases', { database: 'second' }))).toEqual([403, 'FORBIDDEN']);
       expect(error(await api.post('/databases', { database: 'store' }))).toEqual([409, 'DATABASE_ALREADY_EXISTS']);
     });
 
@@ -92,7 +92,7 @@ describe('quotas of an organisation', () => {
       expect((await api.del('/context?database=store&id=c')).status).toBeLessThan(300);
       // On a busy machine, the slow measurement that rejected a request before rejects others for a while.
       await eventually('room for a note', async () => (await notes(api, { d: 'four' })).status === 202);
-      expect(error(await notes(api, { e: 'five' }))).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect(error(await notes(api, { e: 'five' }))).toEqual([403, 'FORBIDDEN']);
       expect((await usageOf(api)).items).toEqual({ used: 3, limit: 3 });
     });
 
@@ -100,11 +100,11 @@ describe('quotas of an organisation', () => {
       const before = (await usageOf(api)).items.used;
       await setLimits(org, { items: before + 5, databases: 3 });
       const ingests = await Promise.all(Array.from({ length: 20 }, (_, n) => notes(api, { [`race-${n}`]: 'x' })));
-      expect(ingests.map(({ status }) => status).sort()).toEqual([...Array(5).fill(202), ...Array(15).fill(429)]);
+      expect(ingests.map(({ status }) => status).sort()).toEqual([...Array(5).fill(202), ...Array(15).fill(403)]);
       const creations = await Promise.all(
         Array.from({ length: 6 }, (_, n) => api.post('/databases', { database: `race-${n}` })),
       );
-      expect(creations.map(({ status }) => status).sort()).toEqual([202, 202, 429, 429, 429, 429]);
+      expect(creations.map(({ status }) => status).sort()).toEqual([202, 202, 403, 403, 403, 403]);
       expect(await usageOf(api)).toMatchObject({ items: { used: before + 5 }, databases: { used: 3 } });
     });
 
@@ -116,16 +116,16 @@ describe('quotas of an organisation', () => {
         api.ingest({ database: 'store', document_metadata: JSON.stringify([{ id: 'file' }]), upsert: 'true' }, [
           { name: 'file.txt', content: 'x'.repeat(size) },
         ]);
-      expect(error(await ingest(101))).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect(error(await ingest(101))).toEqual([403, 'FORBIDDEN']);
       expect(await filesOf(org)).toBe(files);
       expect((await ingest(90)).status).toBe(202);
-      expect(error(await ingest(101))).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect(error(await ingest(101))).toEqual([403, 'FORBIDDEN']);
       expect((await ingest(100)).status).toBe(202);
       expect((await usageOf(api)).stored_bytes).toEqual({ used: bytes + 100, limit: bytes + 100 });
 
       const key = (await makeKey(mongodbUri, org)).key;
       const upload = await createJobClient(apiUrl, key).upload('a.txt', 'one byte too many');
-      expect([upload.status, upload.body.error.code]).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect([upload.status, upload.body.error.code]).toEqual([403, 'FORBIDDEN']);
       // The file of the first version is removed in the background.
       await eventually('one file more', async () => (await filesOf(org)) === files + 1);
     });
@@ -134,7 +134,7 @@ describe('quotas of an organisation', () => {
       await setLimits(org, { databases: 3, items: null, stored_bytes: null });
       const create = () =>
         api.request('POST', '/databases', { json: { database: 'again' }, headers: { 'Idempotency-Key': 'again' } });
-      expect(error(await create())).toEqual([429, 'QUOTA_EXCEEDED']);
+      expect(error(await create())).toEqual([403, 'FORBIDDEN']);
       await setLimits(org, { databases: 4 });
       expect((await create()).status).toBe(202);
       expect((await create()).headers.get('idempotent-replayed')).toBe('true');
@@ -150,7 +150,7 @@ describe('quotas of an organisation', () => {
     await setLimits(org, { items: 1, connectors: 1 });
     const web = { kind: 'web', database: 'store', settings: { urls: [`${site.url}/a`, `${site.url}/b`] } };
     const id = await connectors.create(web);
-    expect(error(await api.post('/connectors', web))).toEqual([429, 'QUOTA_EXCEEDED']);
+    expect(error(await api.post('/connectors', web))).toEqual([403, 'FORBIDDEN']);
     expect((await connectors.sync(id)).last_sync).toMatchObject({ status: 'failed', error_code: 'QUOTA_EXCEEDED' });
     expect(await used(api)).toEqual({ connectors: 1, databases: 1 });
     expect(await filesOf(org)).toBe(0);
@@ -174,10 +174,11 @@ describe('quotas of an organisation', () => {
     const submit = () => jobs.submit('text/language_detection/eld', { text: 'Guten Tag, wie geht es Ihnen?' });
     const rejected = await submit();
     expect([rejected.status, rejected.body.error]).toEqual([
-      429,
+      403,
       {
-        code: 'QUOTA_EXCEEDED',
+        code: 'FORBIDDEN',
         message: 'The quota queued_jobs of the organisation is exceeded: 0 of 0 are in use, and this request adds 1.',
+        details: { quota: 'queued_jobs', used: 0, limit: 0 },
       },
     ]);
     await setLimits(org, { queued_jobs: 1 });
@@ -185,17 +186,18 @@ describe('quotas of an organisation', () => {
     expect((await jobs.finished(await submit())).status).toBe('success');
 
     expect((await jobs.upload('a.txt', 'text')).status).toBe(201);
-    expect((await jobs.upload('b.txt', 'text')).body.error.code).toBe('QUOTA_EXCEEDED');
+    expect((await jobs.upload('b.txt', 'text')).body.error.code).toBe('FORBIDDEN');
     expect(await filesOf(org)).toBe(1);
 
     const inputs = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
     const execution = await crew.start(inputs);
     const second = await crew.kickoff({ inputs });
     expect([second.status, second.body]).toEqual([
-      429,
+      403,
       {
-        error: 'Too Many Requests',
+        error: 'Forbidden',
         message: 'The quota running_crews of the organisation is exceeded: 1 of 1 are in use, and this request adds 1.',
+        details: { quota: 'running_crews', used: 1, limit: 1 },
       },
     ]);
     await crew.reaches(execution, 'pending_human_input');

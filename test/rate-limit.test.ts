@@ -90,7 +90,7 @@ describe('the rate limit of a key', () => {
     const ofOrg = async (org: string) => createClient(limited.apiUrl, (await makeKey(mongodbUri, org)).key);
     const message = async (org: string, bytes: number) =>
       (await (await ofOrg(org)).post('/query', { query: 'x'.repeat(bytes) })).body.error?.message;
-    const TOO_MANY = 'Too many large requests are in progress; retry later.';
+    const TOO_MANY = 'Too many large requests of your organisation are in progress; retry later.';
     expect(await message('one', 600_000)).toBe(TOO_MANY);
     expect(await message('one', 400_000)).not.toBe(TOO_MANY);
 

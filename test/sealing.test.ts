@@ -136,7 +136,7 @@ describe('sealed values', () => {
         const fields = { amount: 1, currency: 'EUR', return_url: SECRET };
         const { record } = authentications.prepare(ORG, fields, new Date());
         await authentications.add(record);
-        await authentications.check(record, { click_to_pay: {} }, 'fingerprint', new Date());
+        await authentications.check(record, { data: { click_to_pay: {} }, sent: {} }, 'fingerprint', new Date());
       },
       async read(sealer) {
         const record = (await collections.authentications.findOne({ org: ORG }))!;

@@ -25,13 +25,13 @@ import { setTimeout } from 'node:timers';
 import { continueOnSupportedNode } from ${JSON.stringify(pathToFileURL(resolve('bin/supported-node.mjs')).href)};
 await continueOnSupportedNode();
 const found = execFileSync('node', ['-p', 'process.version'], { encoding: 'utf8' }).trim();
-console.log(JSON.stringify({ version: process.version, found, args: process.argv.slice(2), pid: process.pid }));
-if (process.argv[2] === 'exit') process.exit(7);
-const running = setTimeout(() => undefined, 600_000);
 for (const event of ['SIGTERM', 'disconnect']) process.once(event, () => {
   console.log('stopped by ' + event);
   process.exit(0);
-});`,
+});
+console.log(JSON.stringify({ version: process.version, found, args: process.argv.slice(2), pid: process.pid }));
+if (process.argv[2] === 'exit') process.exit(7);
+const running = setTimeout(() => undefined, 600_000);`,
 );
 const onOldNode = ['--import', asOldVersion, command];
 

@@ -21,7 +21,7 @@ export function createCallbacks(
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
   };
   return {
-    ...createCrewCallbacks({ crewSigningSecrets }, policy),
+    ...createCrewCallbacks({ crewSigningSecrets }, webhookPolicy),
     async_job_completed: createAiJobCallback({ aiJobs, signingKeys }, policy),
     'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy: webhookPolicy }),
     'indexing.status_changed': createIndexingCallback({

@@ -30,7 +30,13 @@ export function createAiJobCallback(
       if (job.status === 'success' && !result) return JOB_NOT_FOUND;
       const body = jobCallbackBody(describeJob(job, result));
       const signature = jobCallbackSignature(body, await signingKeys.openPrivateKey(job.org, job.signing_key));
-      return { url: job.webhook_receiver, headers: jobCallbackHeaders(signature), body };
+      const headers = jobCallbackHeaders({
+        delivery_id: delivery._id,
+        signature,
+        key: job.signing_key,
+        now: new Date(),
+      });
+      return { url: job.webhook_receiver, headers, body };
     },
   };
 }

@@ -25,6 +25,6 @@ export function syncEnded(): ApplicationFailure {
 }
 
 function describeSourceError(error: unknown): ClientError | undefined {
-  if (error instanceof ServiceError && error.code === 'QUOTA_EXCEEDED') return new SourceError('QUOTA_EXCEEDED');
+  if (error instanceof ServiceError && error.details?.quota !== undefined) return new SourceError('QUOTA_EXCEEDED');
   return error instanceof SourceError ? error : undefined;
 }

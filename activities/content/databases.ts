@@ -4,12 +4,19 @@ import type { SearchIndex } from '../../domain/content/search.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
 import type { Databases } from '../../storage/content/databases.js';
+import type { RemovedItems } from '../../storage/content/removed-items.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 
-export interface DatabaseDependencies {
+export interface InterruptDependencies {
+  removedItems: Pick<RemovedItems, 'interrupt'>;
+  starters: Pick<DeliveryStarters, 'startDeliveries'>;
+  files: Pick<FileStore, 'remove'>;
+}
+
+export interface DatabaseDependencies extends InterruptDependencies {
   databases: Pick<Databases, 'getById' | 'getOfAny' | 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
   contents: Omit<DatabaseContents, 'collections' | 'stats'>;
-  files: Pick<FileStore, 'remove'>;
   index: Pick<SearchIndex, 'create' | 'drop'>;
   /** Stops the connectors of a database, which would add items to it. */
   removeConnectors(database: OwnedDatabase): Promise<void>;
@@ -19,6 +26,22 @@ export type DatabaseActivities = ReturnType<typeof createDatabaseActivities>;
 
 /** Items whose files are deleted at a time. */
 const PAGE = 500;
+
+/**
+ * Ends items in progress of a database that is being deleted, and announces that.
+ * @param keys of the items; without them, a page of all
+ * @returns how many items have ended
+ */
+export async function interruptItems(
+  { removedItems, starters, files }: InterruptDependencies,
+  database: OwnedDatabase,
+  keys?: readonly string[],
+): Promise<number> {
+  const ended = await removedItems.interrupt(database, { ...(keys ? { keys } : {}), limit: PAGE });
+  await starters.startDeliveries(ended.deliveries);
+  for (const fileId of ended.file_ids) await files.remove(fileId);
+  return ended.interrupted;
+}
 
 /** Create and delete the parts of a database. Each can be repeated. */
 export function createDatabaseActivities(deps: DatabaseDependencies) {
@@ -80,8 +103,9 @@ export function createDatabaseActivities(deps: DatabaseDependencies) {
     return org === undefined ? databases.getOfAny(databaseId) : { _id: databaseId, org };
   }
 
-  /** Files are deleted first, because their ids are stored with the items. */
+  /** Items in progress end first. Files are deleted before the rest, because their ids are stored with the items. */
   async function removeItems(database: OwnedDatabase): Promise<void> {
+    while ((await interruptItems(deps, database)) > 0);
     for (;;) {
       const { keys, file_ids } = await contents.listItemFiles(database, PAGE);
       if (keys.length === 0) break;

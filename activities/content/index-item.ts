@@ -20,6 +20,7 @@ import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { type ClearItemsDependencies, clearItems } from './clear-items.js';
+import { type InterruptDependencies, interruptItems } from './databases.js';
 import { embedMissing, pagedChunks } from './embed-chunks.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-items.js';
 import { createIndexBeside, createModelChoice } from './index-beside.js';
@@ -29,9 +30,10 @@ import { createItemRuns, type RunsAlone } from './item-runs.js';
 import { createReadItem, type ReadItemDependencies } from './read-item.js';
 
 export interface ItemDependencies extends FinishItemDependencies, ReadItemDependencies {
+  removedItems: InterruptDependencies['removedItems'];
   items: FinishItemDependencies['items'] &
     IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRun' | 'countCrash' | 'discard' | 'endRun' | 'isCurrent' | 'own' | 'setTransientError'>;
+    Pick<Items, 'beginRun' | 'countCrash' | 'endRun' | 'isCurrent' | 'own' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen'>;
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
   deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
@@ -55,7 +57,7 @@ export type ItemActivities = ReturnType<typeof createItemActivities>;
 
 /** The steps of indexing one item version, in the order of its statuses. Each can be repeated. */
 export function createItemActivities(deps: ItemDependencies) {
-  const { items, chunks, files, checkpoints, databases, databaseIndexes, index, embedders } = deps;
+  const { items, chunks, checkpoints, databases, databaseIndexes, index, embedders } = deps;
   const finish = createFinishItem(deps);
   const runs = createItemRuns(items, deps.runsAlone);
   const readItem = createReadItem(deps);
@@ -208,12 +210,9 @@ export function createItemActivities(deps: ItemDependencies) {
     if (retryable) await items.setTransientError(ref, code!, message!).catch(() => undefined);
   }
 
-  /** Deletes an item that was queued while its database was being deleted. */
+  /** Ends an item that was queued while its database was being deleted. */
   async function discard(item: ItemRecord): Promise<never> {
-    for (const source of [item.source, item.served?.source]) {
-      if (source?.kind === 'file') await files.remove(source.file_id);
-    }
-    await items.discard({ item: item._id, version: item.version, org: item.org, database_id: item.database_id });
+    await interruptItems(deps, databaseOf(item), [item._id]);
     throw superseded();
   }
 

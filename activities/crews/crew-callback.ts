@@ -1,4 +1,4 @@
-import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
+import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
@@ -8,10 +8,13 @@ export interface CrewCallbackDependencies {
   crewSigningSecrets: Pick<CrewSigningSecrets, 'listOpen'>;
 }
 
-/** Callbacks of crews, sent to the execution's own receivers and signed with the organisation's secret for crews. */
+/**
+ * Callbacks of crews, sent to the execution's own receivers and signed with the organisation's secret for crews.
+ * @param policy one of many hours: an execution that waits for a person waits for the receiver of that news, too
+ */
 export function createCrewCallbacks(
   { crewSigningSecrets }: CrewCallbackDependencies,
-  policy: DeliveryPolicy = CALLBACK_DELIVERY_POLICY,
+  policy: DeliveryPolicy,
 ): Record<CrewEvent, Callback> {
   const callback: Callback = {
     policy,

@@ -31,6 +31,9 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
     return {
       policy: deps.policy,
       async prepare(delivery: DeliveryRecord) {
+        if (delivery.superseded) {
+          return { error_code: 'SUPERSEDED', error_message: 'A later version of the item has been announced.' };
+        }
         const registration = await findRegistration(delivery.org);
         if (!registration) {
           return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };

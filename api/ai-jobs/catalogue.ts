@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
 import type { AiProvider } from '../../domain/ai-jobs/provider.js';
+import { ServiceError } from '../../domain/errors.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
@@ -38,11 +39,25 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
         summary: 'Get the public keys for callbacks',
         description:
           "PEM blocks of your organisation's keys, the current key first. An old key is listed for at least a day, and until the callbacks of its jobs have been sent.",
+        query: z.object({
+          key_id: z
+            .string()
+            .max(100)
+            .optional()
+            .meta({ description: 'Only the key with this id, which callbacks name as `X-Service-Key-Id`.' }),
+        }),
         status: 200,
         response: z.string(),
         type: 'application/x-pem-file',
+        errors: ['NOT_FOUND'],
       },
-      async (ctx, { respond }) => respond((await signingKeys.listPublicKeys(ctx.state.principal.org)).join('')),
+      async (ctx, { query: { key_id }, respond }) => {
+        const { org } = ctx.state.principal;
+        if (key_id === undefined) return respond((await signingKeys.listPublicKeys(org)).join(''));
+        const key = await signingKeys.findPublicKey(org, key_id);
+        if (key === null) throw new ServiceError('NOT_FOUND', `There is no key "${key_id}".`);
+        respond(key);
+      },
     ),
   );
 

@@ -75,7 +75,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         },
         status: 202,
         response: submittedSchema,
-        errors: ['FILE_NOT_FOUND', 'QUOTA_EXCEEDED'],
+        errors: ['FILE_NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {

@@ -28,7 +28,7 @@ export interface SubmissionDependencies {
 /**
  * Creates the record of a job from a request.
  * @param text the body as it was sent
- * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field; QUOTA_EXCEEDED
+ * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field; FORBIDDEN
  */
 export async function readSubmission(
   deps: SubmissionDependencies,
@@ -94,7 +94,7 @@ function withSettings(
   name: SubfeatureName,
   { settings, ...input }: Record<string, unknown>,
 ): { input: Record<string, unknown>; fieldNames: Record<string, string> } {
-  if (settings === undefined) return { input, fieldNames: {} };
+  if (settings === undefined || settings === null) return { input, fieldNames: {} };
   const moved = Object.entries(read(settingsSchema, settings, { at: 'input.settings', nested: true }));
   const known = settingsOf(name);
   const unknown = moved.find(([field]) => !known.includes(field));

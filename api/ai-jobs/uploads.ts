@@ -8,7 +8,7 @@ import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
-import type { KnownFields } from '../form-fields.js';
+import { type KnownFields, rejectUnknownFields } from '../form-fields.js';
 import type { UploadedFile, UploadLimits } from '../multipart.js';
 import { type FileReceipt, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
@@ -50,13 +50,13 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         form: z.object({ file: z.file().min(1) }),
         status: 201,
         response: uploadedSchema,
-        errors: ['QUOTA_EXCEEDED'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
         const batch = newFileId();
-        await receiveForm(ctx, receiving, NO_FIELDS, batch, async ({ files, received }) => {
+        await receiveForm(ctx, receiving, NO_FIELDS, batch, async ({ fields, files, received }) => {
+          rejectUnknownFields(fields, NO_FIELDS);
           const upload = newUpload(org, files, deps.uploadRetentionMs);
           await respondWith(describeUpload(upload), (tx) => {
             // A commit without a response may have succeeded: then the reconciler decides whether the file is kept.

@@ -60,7 +60,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         },
         status: 201,
         response: connectorSchema,
-        errors: ['DATABASE_NOT_FOUND', 'QUOTA_EXCEEDED'],
+        errors: ['DATABASE_NOT_FOUND'],
         idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {

@@ -109,7 +109,7 @@ function routes(
         example: { database: 'library', database_metadata_schema: [{ name: 'year', data_type: 'INT32' }] },
         status: 202,
         response: databaseCreatedSchema,
-        errors: ['DATABASE_ALREADY_EXISTS', 'METADATA_FIELD_CONFLICT', 'QUOTA_EXCEEDED'],
+        errors: ['DATABASE_ALREADY_EXISTS', 'METADATA_FIELD_CONFLICT'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {

@@ -66,7 +66,7 @@ const PAUSE_MS = 20;
 /**
  * Queues new items and the deliveries of unchanged completed items, in one transaction.
  * @returns the plan that was committed
- * @throws ServiceError SOURCE_ALREADY_EXISTS, QUOTA_EXCEEDED
+ * @throws ServiceError SOURCE_ALREADY_EXISTS, FORBIDDEN
  */
 export async function acceptIngest(
   deps: AcceptDependencies,
@@ -136,7 +136,7 @@ async function unchangedDeliveries(
   if (!registration?.event_types.includes('indexing.status_changed')) return [];
   return completed.map(({ _id, id, version }) =>
     itemDelivery(
-      { org: database.org, id, database: database.name, collection, database_id: database._id },
+      { org: database.org, id, database: database.name, collection, database_id: database._id, version },
       { status: 'completed' },
       `${itemDedupeKey(_id, version)}/${batch}`,
       new Date(),

@@ -14,7 +14,7 @@ import type { ExtractionError } from '../../domain/extraction.js';
 import { newItemId } from '../../domain/ids.js';
 import { findElements, parseElements } from '../../domain/json-elements.js';
 import type { ItemRecord } from '../../storage/content/items.js';
-import type { FormFields } from '../form-fields.js';
+import { type FormFields, type KnownFields, rejectUnknownFields } from '../form-fields.js';
 import type { UploadedFile } from '../multipart.js';
 import type { FileReceipt } from '../receive-file.js';
 import { readEach } from '../validation.js';
@@ -36,16 +36,18 @@ export interface Draft {
 /**
  * Reads the items of an ingest request from its files and JSON fields, in the order sent.
  * @param request the type of the items that are files, and the language of those without one of their own
+ * @param known the text fields that the form may have
  * @throws ServiceError VALIDATION_ERROR that names the invalid field
  */
 export async function draftItems(
   request: Pick<z.output<typeof ingestFieldsSchema>, 'type' | 'language'>,
   fields: FormFields,
   files: readonly UploadedFile<FileReceipt>[],
-  maxItems: number,
+  { maxItems, known }: { maxItems: number; known: KnownFields },
 ): Promise<Draft[]> {
   rejectMisplacedFiles(fields, files);
   rejectBracketedFields(fields);
+  rejectUnknownFields(fields, known);
   const metadata = await readField(fields, 'document_metadata', documentMetadataSchema, maxItems);
   if (metadata && metadata.length !== files.length) {
     throw invalid('document_metadata', `has ${metadata.length} entries for ${files.length} documents`);

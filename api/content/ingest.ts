@@ -48,7 +48,7 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         form: ingestFormSchema,
         status: 202,
         response: ingestResultSchema,
-        errors: ['DATABASE_NOT_FOUND', 'SOURCE_ALREADY_EXISTS', 'TENANT_INFRA_NOT_READY', 'QUOTA_EXCEEDED'],
+        errors: ['DATABASE_NOT_FOUND', 'SOURCE_ALREADY_EXISTS', 'TENANT_INFRA_NOT_READY'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { respondWith }) => {
@@ -57,7 +57,10 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
         await receiveForm(ctx, deps, FORM_FIELDS, batch, async ({ fields, files, received }) => {
           const request = readRequest(fields);
           const database = await requireReady(deps.databases, org, request.database);
-          const drafts = await draftItems(request, fields, files, deps.limits.maxItems);
+          const drafts = await draftItems(request, fields, files, {
+            maxItems: deps.limits.maxItems,
+            known: FORM_FIELDS,
+          });
           await checkDrafts(drafts, database, deps.limits.maxItems);
           const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
             respondWith(responseFor(drafts, accepted), write),

@@ -172,7 +172,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         errors: NOT_FOUND,
       },
       async (ctx, { query, body, respond }) => {
-        const request = read(deleteItemsSchema, { ...query, ...body });
+        const request = read(deleteItemsSchema, { ...query, ...body }, { parameters: Object.keys(body).length === 0 });
         const ids = requestedIds(request);
         if (ids.length === 0) throw new ServiceError('INVALID_PARAMETERS', 'id or ids is required');
         const { org } = ctx.state.principal;

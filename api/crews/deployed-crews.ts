@@ -52,6 +52,7 @@ export function deployedCrewRoutes(deps: DeployedCrewDependencies): Router<Reque
 
   router.get(
     '/:crew/inputs',
+    ownCrewOnly(),
     crewOperation(
       { summary: 'List the inputs of a crew', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
       (ctx, { respond }) => respond(describeInputs(requireCrew(deps, ctx.state.principal.org, ctx.params.crew!))),
@@ -65,6 +66,18 @@ export function deployedCrewRoutes(deps: DeployedCrewDependencies): Router<Reque
 export function organisationOnly(): Middleware<RequestState> {
   return (ctx, next) => {
     requireOrganisation(ctx.state.principal);
+    return next();
+  };
+}
+
+/** Excludes keys of kind `crew_user` that were made for other crews. @throws ServiceError FORBIDDEN */
+export function ownCrewOnly(): Middleware<RequestState> {
+  return (ctx, next) => {
+    const { crews } = ctx.state.principal;
+    const { crew } = ctx.params as { crew?: string };
+    if (crews && crew !== undefined && !crews.includes(crew)) {
+      throw new ServiceError('FORBIDDEN', `This key was made for other crews than "${crew}".`);
+    }
     return next();
   };
 }

@@ -46,15 +46,17 @@ export function executionListRoutes({ crewExecutions }: ExecutionListDependencie
     crewOperation(
       {
         summary: 'List outputs that wait for a person',
-        description: 'Lists the outputs of all crews of the organisation, the longest wait first.',
+        description:
+          'The longest wait first: of all crews of the organisation, or for a key of kind `crew_user` of those that it was made for.',
         query: pageQuery(LONGEST_WAIT_FIRST),
         status: 200,
         response: waitingListSchema,
       },
       async (ctx, { query, respond }) => {
-        const { org } = ctx.state.principal;
+        const { org, kind, crews } = ctx.state.principal;
+        const of = kind === 'crew_org' ? undefined : (crews ?? []);
         const { records, next_cursor } = await readPage(query, LONGEST_WAIT_FIRST, ({ from, limit }) =>
-          crewExecutions.listWaiting(org, { after: readPosition(from), limit }),
+          crewExecutions.listWaiting(org, { crews: of, after: readPosition(from), limit }),
         );
         respond({ waiting: records.flatMap(describeWaiting), count: records.length, next_cursor });
       },

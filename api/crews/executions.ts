@@ -22,7 +22,7 @@ import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
 import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
-import { type CrewsByName, organisationOnly, requireCrew } from './deployed-crews.js';
+import { type CrewsByName, organisationOnly, ownCrewOnly, requireCrew } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { cancelledSchema, describeExecution, kickedOffSchema, statusSchema } from './responses.js';
 
@@ -57,7 +57,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         },
         status: 200,
         response: kickedOffSchema,
-        errors: ['NOT_FOUND', 'QUOTA_EXCEEDED'],
+        errors: ['NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respondWith }) => {
@@ -74,7 +74,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const { input_settings: _settings, warnings: _warnings, ...definition } = crew;
         const execution = newExecution(principal.org, definition, given, urls);
         const kickoff_id = execution._id;
-        await respondWith({ kickoff_id }, (tx) =>
+        await respondWith({ kickoff_id, execution_id: kickoff_id }, (tx) =>
           deps.quotas.admit(
             execution.org,
             { running_crews: 1 },
@@ -89,6 +89,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
 
   router.get(
     '/:kickoff_id/status',
+    ownCrewOnly(),
     crewOperation(
       { summary: 'Get execution status', status: 200, response: statusSchema, errors: ['NOT_FOUND'] },
       async (ctx, { respond }) => {

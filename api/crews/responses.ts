@@ -62,7 +62,10 @@ export function describeInputs({ inputs, input_settings }: DeployedCrew) {
   return { inputs, ...(details.length > 0 ? { details } : {}) };
 }
 
-export const kickedOffSchema = z.object({ kickoff_id: z.uuid() });
+export const kickedOffSchema = z.object({
+  kickoff_id: z.uuid(),
+  execution_id: z.uuid().meta({ description: 'The same id.' }),
+});
 
 const time = z.iso.datetime();
 const execution = {

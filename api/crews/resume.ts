@@ -7,6 +7,7 @@ import { newFeedbackId } from '../../domain/ids.js';
 import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback, CrewFeedbackRecord } from '../../storage/crews/feedback.js';
 import type { RequestState } from '../request-context.js';
+import { ownCrewOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { type ExecutionDependencies, rejectBlockedUrls, requireExecution } from './executions.js';
 import { resumedSchema } from './responses.js';
@@ -27,6 +28,7 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
 
   router.post(
     '/resume',
+    ownCrewOnly(),
     crewOperation(
       {
         summary: 'Resume an execution',

@@ -175,11 +175,14 @@ export function eventService(deps: EventDependencies): Service {
 
   /** Counts a stream. @throws ServiceError RATE_LIMITED when the organisation has too many, SERVICE_UNAVAILABLE at shutdown */
   function enter(org: string): () => void {
-    if (deps.stopping.aborted) throw new ServiceError('SERVICE_UNAVAILABLE', 'The server is stopping.', 1);
+    if (deps.stopping.aborted)
+      throw new ServiceError('SERVICE_UNAVAILABLE', 'The server is stopping.', { retryAfterSeconds: 1 });
     const count = open.get(org) ?? 0;
     const { connections } = deps.eventLimits;
     if (count >= connections) {
-      throw new ServiceError('RATE_LIMITED', `The organisation has ${connections} open event streams already.`, 30);
+      throw new ServiceError('RATE_LIMITED', `The organisation has ${connections} open event streams already.`, {
+        retryAfterSeconds: 30,
+      });
     }
     open.set(org, count + 1);
     return () => {

@@ -11,6 +11,7 @@ import {
   type SdkNextAction,
   statusAt,
 } from '../../domain/payments/authentications.js';
+import { type CardNetworks, type SentNames, withKnownNetworks } from '../../domain/payments/card-networks.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import { jsonBody } from '../json-body.js';
@@ -30,6 +31,7 @@ export function eligibilityCheckRoutes(deps: {
   keys: ApiKeys;
   authentications: Authentications;
   rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
+  cardNetworks: CardNetworks;
 }): Router<RequestState> {
   const { authentications } = deps;
   const router = new Router<RequestState>();
@@ -44,6 +46,7 @@ export function eligibilityCheckRoutes(deps: {
     publishableOnly,
     limited,
     jsonBody(MAX_CHECK_BYTES),
+    renameNetworks(deps.cardNetworks),
     paymentOperation(
       {
         summary: 'Submit the eligibility check',
@@ -79,7 +82,7 @@ export function eligibilityCheckRoutes(deps: {
         const authentication = await verify(ctx.state.principal.org, id, body.client_secret, now);
         respond({
           authentication_id: id,
-          sdk_next_action: await submitCheck(authentications, authentication, body, now),
+          sdk_next_action: await submitCheck(authentications, authentication, body, ctx.state.sentNetworks ?? {}, now),
         });
       },
     ),
@@ -148,10 +151,11 @@ async function submitCheck(
   authentications: Authentications,
   authentication: AuthenticationRecord,
   { client_secret, eligibility_check_data }: z.output<typeof eligibilityCheckSchema>,
+  sent: SentNames,
   now: Date,
 ): Promise<SdkNextAction> {
   const fingerprint = checkFingerprint(client_secret, eligibility_check_data);
-  const record = await authentications.check(authentication, eligibility_check_data, fingerprint, now);
+  const record = await authentications.check(authentication, { data: eligibility_check_data, sent }, fingerprint, now);
   if (!record) throw invalidCredentials();
   const action = actionOf(record, now);
   if (action === 'deny' || (action !== null && record.check?.fingerprint === fingerprint)) return action;
@@ -163,6 +167,20 @@ async function submitCheck(
 
 function actionOf(record: AuthenticationRecord, now: Date): SdkNextAction | null {
   return nextAction(statusAt(record, now), record.check?.sdk_next_action ?? null);
+}
+
+/** Takes the configured names of the networks, and keeps them for the answers. */
+function renameNetworks(networks: CardNetworks): Middleware<RequestState> {
+  return async (ctx, next) => {
+    const renamed = withKnownNetworks(networks, ctx.request.body);
+    if (!renamed) {
+      const at = 'eligibility_check_data.click_to_pay';
+      throw new ServiceError('VALIDATION_ERROR', `${at}: has one network under two names`);
+    }
+    ctx.request.body = renamed.body;
+    ctx.state.sentNetworks = renamed.sent;
+    await next();
+  };
 }
 
 /** A secret key in a browser is a mistake: it is rejected like any invalid key. */

@@ -3,11 +3,10 @@ import { z } from 'zod';
 import {
   AUTHENTICATION_STATES,
   createAuthenticationSchema,
-  eligibilityCheckSchema,
   SDK_NEXT_ACTIONS,
   statusAt,
 } from '../../domain/payments/authentications.js';
-import { DECISION_EFFECTS, DECISION_SIGNALS, NETWORKS } from '../../domain/payments/eligibility-decision.js';
+import { DECISION_EFFECTS, DECISION_SIGNALS } from '../../domain/payments/eligibility-decision.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import { listSchema } from '../pagination.js';
 import { shownOnce } from '../webhooks/signing-secret.js';
@@ -40,12 +39,16 @@ export const authenticationSchema = z
       .object({
         sdk_next_action: z.enum(SDK_NEXT_ACTIONS),
         reasons: z
-          .array(
-            z.object({ network: z.enum(NETWORKS), signal: z.enum(DECISION_SIGNALS), effect: z.enum(DECISION_EFFECTS) }),
-          )
-          .meta({ description: 'The rows of the decision table that applied.' }),
+          .array(z.object({ network: z.string(), signal: z.enum(DECISION_SIGNALS), effect: z.enum(DECISION_EFFECTS) }))
+          .meta({
+            description:
+              'The rows of the decision table that applied, with the names of the networks as they were sent.',
+          }),
         checked_at: time,
-        eligibility_check_data: eligibilityCheckSchema.shape.eligibility_check_data.nullable(),
+        eligibility_check_data: z
+          .object({ click_to_pay: z.record(z.string(), z.unknown()) })
+          .nullable()
+          .meta({ description: 'As it was sent.' }),
       })
       .nullable(),
     closed_at: time.nullable(),

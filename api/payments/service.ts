@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import type { CardNetworks } from '../../domain/payments/card-networks.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import { paymentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
@@ -12,6 +13,7 @@ import { eligibilityCheckRoutes } from './eligibility-check.js';
 import { paymentSigningSecretRoutes } from './signing-secret.js';
 
 export interface PaymentDependencies extends AuthenticationDependencies {
+  cardNetworks: CardNetworks;
   keys: ApiKeys;
   rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
   rateLimit: Middleware<RequestState>;

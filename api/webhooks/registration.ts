@@ -166,7 +166,7 @@ export async function sendTestDelivery(
   registration: RegistrationRecord,
   secrets: readonly string[],
   timeoutMs: number,
-): Promise<{ delivered: boolean; status_code: number | null; message: string }> {
+): Promise<{ delivered: boolean; status_code: number; message: string }> {
   const now = new Date();
   const event = testEvent(newTestDeliveryId(), registration._id, now);
   const body = Buffer.from(JSON.stringify(event));
@@ -187,6 +187,6 @@ export async function sendTestDelivery(
       message: delivered ? 'The receiver accepted the test delivery.' : `The receiver responded with status ${status}.`,
     };
   } catch (error) {
-    return { delivered: false, status_code: null, message: (error as Error).message };
+    return { delivered: false, status_code: 0, message: (error as Error).message };
   }
 }

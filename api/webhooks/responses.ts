@@ -31,7 +31,7 @@ export const deletedSchema = z.object({ deleted: z.boolean(), message });
 
 export const testDeliverySchema = z.object({
   delivered: z.boolean(),
-  status_code: z.int().nullable().meta({ description: "Status of the receiver's response; null without a response." }),
+  status_code: z.int().meta({ description: "Status of the receiver's response; 0 without a response." }),
   message,
 });
 

@@ -5,7 +5,7 @@ import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/del
 
 /** The n-th delivery of a benchmark, as the completion of an item stores it. */
 export function benchDelivery(_id: string, n: number, lane: number | null = null, org = 'bench'): DeliveryRecord {
-  const item = { org, id: `doc-${n}`, database: 'bench', database_id: 'bench', collection: 'default' };
+  const item = { org, id: `doc-${n}`, database: 'bench', database_id: 'bench', collection: 'default', version: 1 };
   const delivery = itemDelivery(item, { status: 'completed' }, `item/${_id}/1`, new Date());
   return pendingDelivery({ ...delivery, _id, payload: { ...delivery.payload!, delivery_id: _id } }, lane);
 }

@@ -1,7 +1,7 @@
 import { createReadStream, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { bodyOf, multipart, type Postback, PostbackError, type Schemas } from '../../client/index.js';
+import { linesOf } from '../../domain/lines.js';
 import { paint, print } from './output.js';
 import { everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -81,7 +81,7 @@ async function exportedBefore(path: string): Promise<Set<string>> {
   const found = new Set<string>();
   if (!existsSync(path)) return found;
   let end = 0;
-  for await (const { item, end: endOfLine } of linesOf(path, 0)) {
+  for await (const { item, end: endOfLine } of itemsOf(path, 0)) {
     found.add(keyOf(item));
     end = endOfLine;
   }
@@ -115,7 +115,7 @@ export async function importDatabase(path: string, options: ServerOptions & { da
     size = 0;
   }
 
-  for await (const { item, end } of linesOf(path, batchEnd)) {
+  for await (const { item, end } of itemsOf(path, batchEnd)) {
     const [first = item] = batch;
     const fits = batch.length < BATCH_ITEMS && size + (end - batchEnd) <= BATCH_SIZE;
     if (!fits || first.collection !== item.collection || first.type !== item.type) await sendBatch();
@@ -163,10 +163,10 @@ async function sendItems(
 }
 
 /** The lines of an export from a position, each with the position after it. @throws Error that names a broken line */
-async function* linesOf(path: string, start: number): AsyncGenerator<{ item: ExportedItem; end: number }> {
+async function* itemsOf(path: string, start: number): AsyncGenerator<{ item: ExportedItem; end: number }> {
   const { size } = statSync(path);
   let end = start;
-  for await (const line of createInterface({ input: createReadStream(path, { start }) })) {
+  for await (const line of linesOf(createReadStream(path, { start }))) {
     end += Buffer.byteLength(line) + 1;
     // The last line of a run that was interrupted.
     if (end > size) return;

@@ -70,9 +70,27 @@ export function jobCallbackSignature(body: Uint8Array, privateKey: KeyObject): s
   return sign('sha256', Buffer.from(digest, 'utf8'), privateKey).toString('hex');
 }
 
-/** Headers of an AI job's callback (specification, "Endpoints"). */
-export function jobCallbackHeaders(signature: string): Record<string, string> {
+/**
+ * Headers of one attempt to send an AI job's callback: those of the specification ("Endpoints"), and the id and the time of
+ * Standard Webhooks 1.0, whose signature is another.
+ * @param key id of the RSA key that signs, which `GET /v3/ai/webhook-public-key` takes: after a rotation, callbacks of earlier
+ * jobs are signed with an earlier key
+ */
+export function jobCallbackHeaders({
+  delivery_id,
+  signature,
+  key,
+  now,
+}: {
+  delivery_id: string;
+  signature: string;
+  key: string;
+  now: Date;
+}): Record<string, string> {
   return {
+    'webhook-id': delivery_id,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'X-Service-Key-Id': key,
     'Content-Type': 'application/json',
     'User-Agent': 'Postback-Webhook/1.0',
     'X-Service-Webhook': 'true',

@@ -9,6 +9,7 @@ export interface NotifiedItem {
   database: string;
   database_id: string;
   collection: string;
+  version: number;
 }
 
 /** @returns the dedupe key of the delivery for the completion of an item version */
@@ -39,6 +40,7 @@ export function itemDelivery(item: NotifiedItem, outcome: ItemOutcome, dedupe_ke
       sub_tenant_id: item.collection,
       status,
       timestamp: now.toISOString(),
+      version: item.version,
       ...(error_code === undefined ? {} : { error_code }),
       ...(error_message === undefined ? {} : { error_message }),
     },

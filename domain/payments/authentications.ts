@@ -62,7 +62,7 @@ const HTTPS_URL =
 /** ISO 4217 codes, from the ICU data of Node. */
 const CURRENCIES = Intl.supportedValuesOf('currency');
 
-/** The body of `POST /authentication`. Unknown fields are accepted and not stored. */
+/** The body of `POST /authentication`. */
 export const createAuthenticationSchema = z.object({
   /** In the currency's minor unit. Zero checks the card without a charge. */
   amount: z.int().nonnegative(),
@@ -106,8 +106,14 @@ function isPlainHttpsUrl(value: string): boolean {
   return protocol === 'https:' && username === '' && password === '';
 }
 
+/** An object that the SDK of a network writes: it may have other fields, which are not stored. */
+function openObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = z.object(shape);
+  return z.looseObject(shape).transform((value) => known.parse(value));
+}
+
 /** The customer's device, as the browser reports it to the first network. */
-const customDataSchema = z.object({
+const customDataSchema = openObject({
   color_depth: z.int().optional(),
   java_enabled: z.boolean().optional(),
   java_script_enabled: z.boolean().optional(),
@@ -126,13 +132,13 @@ const customDataSchema = z.object({
   referer: text.optional(),
 });
 
-const networkASchema = z.object({
+const networkASchema = openObject({
   consumerPresent: z.boolean().optional(),
   consumerStatus: text.optional(),
   customData: customDataSchema.optional(),
 });
 
-const networkBSchema = z.object({
+const networkBSchema = openObject({
   consumerPresent: z.boolean().optional(),
   idLookupSessionId: text.optional(),
   lastUsedCardTimestamp: text.optional(),

@@ -18,7 +18,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 export const DAY_MS = 24 * HOUR;
 
-/** Indexing webhooks: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, about 28 hours in total. */
+/** Webhooks of indexing and of payments, and callbacks of crews: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, about 28 hours in total. */
 export const INDEXING_DELIVERY_POLICY: DeliveryPolicy = {
   scheduleMs: [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR],
   timeoutMs: 15 * SECOND,
@@ -27,7 +27,7 @@ export const INDEXING_DELIVERY_POLICY: DeliveryPolicy = {
     status === 410 ? 'The receiver responded with status 410, so no more attempts are made.' : null,
 };
 
-/** Callbacks of AI jobs and crews: at once, then up to three retries within about 40 seconds. */
+/** Callbacks of AI jobs: at once, then up to three retries within about 40 seconds. */
 export const CALLBACK_DELIVERY_POLICY: DeliveryPolicy = {
   scheduleMs: [2 * SECOND, 8 * SECOND, 30 * SECOND],
   timeoutMs: 30 * SECOND,

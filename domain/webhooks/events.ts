@@ -41,6 +41,10 @@ export const indexingEventSchema = z
     sub_tenant_id: z.string(),
     status: z.enum(TERMINAL_INDEXING_STATUSES),
     timestamp: z.iso.datetime(),
+    version: z.int().meta({
+      description:
+        'The version of the item: a replacement has a higher one. The end of a replaced version is not announced after it.',
+    }),
     error_code: z.string().optional(),
     error_message: z.string().optional(),
     test: z.literal(true).optional(),
@@ -63,6 +67,7 @@ export function testEvent(deliveryId: string, org: string, now: Date): IndexingE
     sub_tenant_id: org,
     status: 'completed',
     timestamp: now.toISOString(),
+    version: 1,
     test: true,
   };
 }

@@ -3,13 +3,16 @@ import { z } from 'zod';
 import { DAY_MS } from './delivery-policy.js';
 import { EVENT_TYPES } from './events.js';
 
+/** Characters. */
+const MAX_URL_LENGTH = 2_048;
+
 /**
  * The URL of a receiver that a client names. The schema checks its size; `rejectBlockedUrl` checks the rest, which needs
  * the name to be resolved.
  */
 export const callbackUrlSchema = z
   .string()
-  .max(2048)
+  .max(MAX_URL_LENGTH)
   .meta({ format: 'uri', description: 'An https URL that is reachable from the public internet.' });
 
 const secretSchema = z.string().min(16, 'must have at least 16 characters').max(1024);
@@ -32,7 +35,12 @@ export const registrationRequestSchema = z
   .meta({ not: { required: ['signing_secret', 'generate_signing_secret'] } });
 
 /** The request that sets the signing secret; without a secret, the service generates one. */
-export const signingSecretRequestSchema = z.object({ signing_secret: secretSchema.optional() });
+export const signingSecretRequestSchema = z
+  .object({ signing_secret: secretSchema.optional(), generate_signing_secret: z.boolean().optional() })
+  .refine((body) => body.signing_secret === undefined || !body.generate_signing_secret, {
+    message: 'signing_secret and generate_signing_secret are mutually exclusive',
+    path: ['generate_signing_secret'],
+  });
 
 /** Failed attempts at one receiver without a success in between. Attempts in quick succession count once. */
 export interface FailureStreak {

@@ -8,7 +8,8 @@ import {
   type DeployedCrew,
   placeholdersOf,
 } from '../../domain/crews/crews.js';
-import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, resembles, TASK_SETTINGS } from './crewai-settings.js';
+import { resembles } from '../../domain/similar-names.js';
+import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, TASK_SETTINGS } from './crewai-settings.js';
 import { AGENT_KEYS, type agentsFile, CREW_KEYS, type crewFile, TASK_KEYS, type tasksFile } from './schemas.js';
 import type { YamlFile } from './yaml-file.js';
 

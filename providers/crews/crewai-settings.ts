@@ -1,3 +1,5 @@
+import { resembles } from '../../domain/similar-names.js';
+
 /** Settings of CrewAI that Postback does not honour. */
 interface UnsupportedSetting {
   /** The reason, for the warning or the problem; null: the setting has no effect that anyone would miss. */
@@ -111,9 +113,6 @@ export const CREW_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
   manager_agent: hierarchical,
 };
 
-/** Longest distance at which an unknown name counts as a misspelled one. */
-const MAX_TYPOS = 2;
-
 /**
  * Looks for settings that are not honoured. A value of `false` or nothing, such as an empty list, changes nothing.
  * @param honoured the names of the settings that are
@@ -156,22 +155,4 @@ function changesNothing(value: unknown): boolean {
 function isGivenText(settings: object, name: string): boolean {
   const value: unknown = (settings as Record<string, unknown>)[name];
   return typeof value === 'string' && value !== '';
-}
-
-/** @returns whether one name may be the other with a spelling mistake */
-export function resembles(name: string, other: string): boolean {
-  return distance(name, other) <= MAX_TYPOS;
-}
-
-/** Insertions, deletions and replacements that turn one word into another (Levenshtein). */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j++) {
-      next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === b[j] ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }

@@ -79,7 +79,9 @@ async function load({ modelPath, tokenizerPath, model: { heads } }: WorkerSettin
 function release(...buffers: Buffer[]): void {
   const { port1, port2 } = new MessageChannel();
   port2.close();
-  port1.postMessage(null, [...new Set(buffers.map(({ buffer }) => buffer as ArrayBuffer))]);
+  // Small ones are parts of a buffer that others use.
+  const own = buffers.filter(({ buffer, byteLength }) => buffer.byteLength === byteLength);
+  port1.postMessage(null, [...new Set(own.map(({ buffer }) => buffer as ArrayBuffer))]);
   port1.close();
 }
 

@@ -78,6 +78,12 @@ export function createSigningKeys(
       return records.filter((_record, n) => needed[n]).map(({ public_key }) => public_key);
     },
 
+    /** @returns the public key (PEM) with this id; null when there is none, or it is not needed any more */
+    async findPublicKey(org: string, id: string): Promise<string | null> {
+      const record = await signingKeys.findOne({ _id: id, org });
+      return record && (await isNeeded(record)) ? record.public_key : null;
+    },
+
     /** Creates a key for the organisation's new jobs and retires the current one. @returns the new key's id */
     async rotate(org: string): Promise<string> {
       const next = await newKey(org);

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { BSON, type Document } from 'mongodb';
+import { linesOf } from '../../domain/lines.js';
 
 /*
  * A backup is a text file of lines of JSON, compressed with gzip. Its lines are in the order of time: of several lines
@@ -156,6 +156,6 @@ async function* readLines(path: string): AsyncGenerator<string> {
   const piped = pipeline(createReadStream(path), unpacked);
   // Reported by the loop below, which ends with the stream.
   piped.catch(() => undefined);
-  yield* createInterface({ input: unpacked, crlfDelay: Number.POSITIVE_INFINITY });
+  yield* linesOf(unpacked);
   await piped;
 }

@@ -219,11 +219,6 @@ export function createItems({
       );
     },
 
-    /** Removes an item that was added to a database while the database was being deleted. */
-    async discard(ref: OwnedItemRef): Promise<void> {
-      await items.deleteOne(current(ref), BY_ID);
-    },
-
     /** @returns the queued items of a request without their texts, each group together */
     streamQueued(org: string, batch: string): AsyncIterable<ItemRecord> {
       return items

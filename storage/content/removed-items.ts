@@ -9,10 +9,10 @@ import { isTerminal } from '../../domain/states.js';
 import { type StaleRecords, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
-import type { Deliveries } from '../webhooks/deliveries.js';
+import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
 import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
-import type { ItemRecord } from './items.js';
+import { IN_PROGRESS_STATUSES, type ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
 
 /**
@@ -46,7 +46,7 @@ export interface RemovedItemRecord {
 }
 
 /** Projection: what the webhook of an item contains. */
-const NOTIFIED_FIELDS = { org: 1, id: 1, database: 1, database_id: 1, collection: 1 } as const;
+const NOTIFIED_FIELDS = { org: 1, id: 1, database: 1, database_id: 1, collection: 1, version: 1 } as const;
 
 export type RemovedItems = ReturnType<typeof createRemovedItems>;
 
@@ -77,7 +77,7 @@ export function createRemovedItems({
   feedbackTallies: Collection<FeedbackTallyRecord>;
   recordsOf: RecordsOf;
   /** Stores the deliveries for items that were deleted in progress. */
-  notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<void>;
+  notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]>;
 }) {
   const pending = staleRecords(removedItems, () => ({ removal: { $gt: '' } }));
   const setCheckAt = async (refs: readonly RemovalRef[], before: Date, check_at: Date) => {
@@ -127,7 +127,7 @@ export function createRemovedItems({
                 $unset: { live: true, keep: true },
                 // The files of an earlier removal of the same id may not be cleared yet.
                 $addToSet: {
-                  files: { $each: [source, served?.source].flatMap((of) => (of && 'file_id' in of ? of.file_id : [])) },
+                  files: { $each: filesOf({ source, served }) },
                 },
               },
               upsert: true,
@@ -140,6 +140,36 @@ export function createRemovedItems({
         if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
         await discountRatings({ feedback, feedbackTallies, recordsOf }, database, found, tx);
         return { removed: ids.filter((id) => existing.has(id)), not_found, ref };
+      });
+    },
+
+    /**
+     * Ends items in progress of a database that is being deleted as `errored` with E2005, and deletes their records.
+     * @param keys of the items; without them, up to `limit` of all
+     * @returns their deliveries, whose workflows the caller starts, and the files that the items own
+     */
+    interrupt(
+      { _id: database_id, org }: OwnedDatabase,
+      { keys, limit }: { keys?: readonly string[]; limit: number },
+    ): Promise<{ interrupted: number; deliveries: DeliveryRecord[]; file_ids: string[] }> {
+      return inTransaction(mongoClient, async (tx) => {
+        const found = await items
+          .find(
+            {
+              org,
+              database_id,
+              indexing_status: { $in: IN_PROGRESS_STATUSES },
+              ...(keys ? { _id: { $in: [...keys] } } : {}),
+            },
+            { session: tx },
+          )
+          .project<ItemRecord>({ ...NOTIFIED_FIELDS, 'source.file_id': 1, 'served.source.file_id': 1 })
+          .limit(limit)
+          .toArray();
+        if (found.length === 0) return { interrupted: 0, deliveries: [], file_ids: [] };
+        await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, org }, { session: tx });
+        const deliveries = await notifyInterrupted(found, tx);
+        return { interrupted: found.length, deliveries, file_ids: found.flatMap(filesOf) };
       });
     },
 
@@ -178,7 +208,13 @@ export function createRemovedItems({
 
 /** The error for a change to an item that is in progress. */
 export function sourceProcessing(id: string): ServiceError {
-  return new ServiceError('SOURCE_PROCESSING', `The item "${id}" is still being processed.`, PROCESSING_RETRY_SECONDS);
+  return new ServiceError('SOURCE_PROCESSING', `The item "${id}" is still being processed.`, {
+    retryAfterSeconds: PROCESSING_RETRY_SECONDS,
+  });
+}
+
+function filesOf({ source, served }: Pick<ItemRecord, 'source' | 'served'>): string[] {
+  return [source, served?.source].flatMap((of) => (of && 'file_id' in of && of.file_id ? of.file_id : []));
 }
 
 /** @returns a function that stores the deliveries for items of one organisation that were deleted in progress */
@@ -190,12 +226,12 @@ export function createInterruptedNotifier({
   deliveries: Pick<Deliveries, 'addAll'>;
 }) {
   const outcome = { status: 'errored', error_code: 'E2005', error_message: ITEM_ERRORS.E2005 } as const;
-  return async (items: readonly ItemRecord[], tx: ClientSession): Promise<void> => {
+  return async (items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]> => {
     const registration = await registrations.findForOrg(items[0]!.org);
-    if (!registration?.event_types.includes('indexing.status_changed')) return;
+    if (!registration?.event_types.includes('indexing.status_changed')) return [];
     const now = new Date();
     const keyOf = ({ _id, version }: ItemRecord) => itemDedupeKey(_id, version);
-    await deliveries.addAll(
+    return deliveries.addAll(
       items.map((item) => itemDelivery(item, outcome, keyOf(item), now)),
       tx,
     );

@@ -42,12 +42,17 @@ export function createExecutionLists(crewExecutions: Collection<CrewExecutionRec
     /** One page of an organisation's executions that wait for a person, longest wait first. */
     listWaiting(
       org: string,
-      { after, limit }: { after?: ListPosition | undefined; limit: number },
+      {
+        crews,
+        after,
+        limit,
+      }: { crews?: readonly string[] | undefined; after?: ListPosition | undefined; limit: number },
     ): Promise<CrewExecutionRecord[]> {
       return crewExecutions
         .find({
           org,
           status: 'pending_human_input',
+          ...(crews && { crew: { $in: [...crews] } }),
           ...(after && {
             $or: [{ waiting_since: { $gt: after.at } }, { waiting_since: after.at, _id: { $gt: after.id } }],
           }),

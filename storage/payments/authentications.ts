@@ -12,7 +12,8 @@ import {
   type SdkNextAction,
   statusAt,
 } from '../../domain/payments/authentications.js';
-import { type DecisionReason, decideEligibility } from '../../domain/payments/eligibility-decision.js';
+import { asSent, type SentNames } from '../../domain/payments/card-networks.js';
+import { type DecisionReason, decideEligibility, type Network } from '../../domain/payments/eligibility-decision.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
@@ -138,20 +139,23 @@ export function createAuthentications(
     /**
      * started -> eligibility_checked. Only one of two concurrent checks is stored.
      * @param authentication the authentication as it was read
+     * @param check with the names of the networks as they were sent, under which they are returned
      * @returns the current authentication, with the check that was stored; null when it has been removed
      */
     async check(
       authentication: AuthenticationRecord,
-      data: EligibilityCheckData,
+      { data, sent }: { data: EligibilityCheckData; sent: SentNames },
       fingerprint: string,
       now: Date,
     ): Promise<AuthenticationRecord | null> {
       // The later states are final for this check, so a repeated check needs no transaction.
       if (statusAt(authentication, now) !== 'started') return authentication;
       const { _id: id, org } = authentication;
-      const sealed = new Binary(sealer.seal(JSON.stringify(data), dataContext(id)));
+      const sentData = { click_to_pay: mapNetworks(data.click_to_pay, sent) };
+      const sealed = new Binary(sealer.seal(JSON.stringify(sentData), dataContext(id)));
       const { sdk_next_action, reasons } = decideEligibility(data, now);
-      const sealed_decision = new Binary(sealer.seal(JSON.stringify(reasons), decisionContext(id)));
+      const named = reasons.map((reason) => ({ ...reason, network: asSent(sent, reason.network) }));
+      const sealed_decision = new Binary(sealer.seal(JSON.stringify(named), decisionContext(id)));
       const checked = await inTransaction(mongoClient, async (tx) => {
         const record = await authentications.findOneAndUpdate(
           { ...existing(org, id, now), status: 'started', expires_at: { $gt: now } },
@@ -235,4 +239,10 @@ function inState(status: AuthenticationStatus | undefined, now: Date): Filter<Au
   if (status === undefined) return {};
   if (status === 'expired') return { $or: [{ status }, { ...open, expires_at: { $lte: now } }] };
   return status === 'closed' ? { status } : { status, expires_at: { $gt: now } };
+}
+
+function mapNetworks(clickToPay: EligibilityCheckData['click_to_pay'], sent: SentNames): object {
+  return Object.fromEntries(
+    Object.entries(clickToPay).map(([network, data]) => [asSent(sent, network as Network), data]),
+  );
 }

@@ -7,7 +7,7 @@ import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLaneSwitch, type LaneSwitch } from '../../domain/webhooks/lanes.js';
-import { DEDUPE_INDEX } from '../indexes.js';
+import { DEDUPE_INDEX, DOCUMENT_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
 
 export interface DeliveryRecord {
@@ -49,6 +49,8 @@ export interface DeliveryRecord {
   claimed_until: Date | null;
   /** Identifies the latest claim. Only its holder may record an outcome. */
   claim?: string;
+  /** Set when a later version of the item has been announced: then this one is not announced any more. */
+  superseded?: true;
   /** The lane that sends the delivery, or has sent it; null or absent for a delivery with a workflow of its own. */
   lane?: number | null;
   /** While the delivery waits in its lane: for which receiver (`receiverOf`), and when it is due or its claim expires. */
@@ -193,6 +195,26 @@ export function outcomeUpdate(
   };
 }
 
+/** Marks the unsent deliveries of earlier versions, whose news would arrive after this one's. */
+function supersede({ org, doc_id, event_type, payload }: DeliveryRecord) {
+  const { tenant_id, collection, version } = payload!;
+  return {
+    updateMany: {
+      filter: {
+        org,
+        doc_id,
+        event_type,
+        status: { $in: UNFINISHED_STATES },
+        'payload.tenant_id': tenant_id,
+        'payload.collection': collection,
+        'payload.version': { $lt: version },
+      },
+      update: { $set: { superseded: true as const } },
+      hint: DOCUMENT_INDEX,
+    },
+  };
+}
+
 /**
  * Delivery records. Every change of state is one conditional update. `lane-queue.ts` has the updates of deliveries in a lane,
  * `client-deliveries.ts` what clients read and change.
@@ -215,6 +237,8 @@ export function createDeliveries(
     // The driver does more than twice the work for a list.
     if (records.length === 1) await deliveries.insertOne(records[0]!, { session: tx });
     else if (records.length > 1) await deliveries.insertMany(records, { session: tx });
+    const replacing = records.filter(({ payload }) => payload !== null && payload.version > 1);
+    if (replacing.length > 0) await deliveries.bulkWrite(replacing.map(supersede), { session: tx, ordered: false });
   };
   /** Stores the deliveries of one transaction. */
   const addAll = async (added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> => {

@@ -85,7 +85,7 @@ function resumeError(error: unknown): unknown {
     return new ServiceError(
       'SERVICE_UNAVAILABLE',
       'The feedback was not applied in time. Check the status of the execution.',
-      5,
+      { retryAfterSeconds: 5 },
     );
   }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;

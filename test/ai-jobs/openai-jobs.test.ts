@@ -157,7 +157,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
       });
     }
     const rejected = await client.submit(CHAT, question);
-    expect([rejected.status, rejected.body.error.code]).toEqual([429, 'QUOTA_EXCEEDED']);
+    expect([rejected.status, rejected.body.error.code]).toEqual([429, 'RATE_LIMITED']);
     expect(rejected.body.error.message).toMatch(/model_tokens .* 34 of 30 are in use until .*T00:00:00.000Z/);
     const wait = Number(rejected.headers.get('retry-after'));
     expect(wait).toBeGreaterThan(0);

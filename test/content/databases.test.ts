@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { scan, scannedPdf } from '../fixtures/scanned-files.js';
 import { statusAndCode } from '../support/client.js';
 import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
-import { clientOf } from '../support/organisation.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
@@ -32,7 +33,7 @@ describe('databases', () => {
     expect(second).toMatchObject({ count: 1, next_cursor: null, databases: [{ database: 'one' }] });
     expect((await other.get('/databases')).body.data).toMatchObject({ databases: [], count: 0 });
     expect(statusAndCode(await lister.get('/databases?cursor=nonsense'))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(statusAndCode(await lister.get('/databases?limit=101'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await lister.get('/databases?limit=101'))).toEqual([400, 'INVALID_PARAMETERS']);
   });
 
   test('take a metadata field that is given twice alike, and reject one that contradicts itself', async () => {
@@ -74,6 +75,24 @@ describe('databases', () => {
     for (const path of ['collections', 'stats']) {
       expect(statusAndCode(await other.get(`/databases/counted/${path}`))).toEqual([404, 'DATABASE_NOT_FOUND']);
     }
+  });
+
+  test('that are deleted end their items in progress with E2005, each with its webhook', async () => {
+    const owner = await clientOf('databases-interrupted');
+    const receiver = await registeredReceiver(owner);
+    await owner.createDatabase('busy');
+    const page = await scan(['This page is read for long', 'The lamp was lit at dusk']);
+    const ids = ['one', 'two', 'three'];
+    await owner.ingest(
+      { database: 'busy', document_metadata: JSON.stringify(ids.map((id) => ({ id }))) },
+      ids.map((id) => ({ name: `${id}.pdf`, content: scannedPdf(Array(10).fill(page)) })),
+    );
+    expect((await owner.request('DELETE', '/databases/busy')).status).toBe(202);
+    for (const id of ids) {
+      const { json } = await receiver.waitFor(`the webhook of ${id}`, (request) => request.json.id === id);
+      expect(json).toMatchObject({ status: 'errored', error_code: 'E2005', database: 'busy', version: 1 });
+    }
+    await receiver.close();
   });
 
   test('are deleted with their contents; deliveries are kept, and the name can be used again', async () => {

@@ -108,7 +108,7 @@ describe('an ingest that is rejected', () => {
     request.destroy();
   });
 
-  test('a known field that is sent twice is 422; unknown fields have no effect', async () => {
+  test('a field that is sent twice, or that nobody knows, is 422', async () => {
     const form = (field: string) => {
       const sent = new FormData();
       sent.append('database', 'inbox');
@@ -120,9 +120,14 @@ describe('an ingest that is rejected', () => {
     const repeated = await rejected(() => api.request('POST', '/context/ingest', { body: form('collection') }));
     expect(statusAndCode(repeated)).toEqual([422, 'VALIDATION_ERROR']);
     expect(repeated.body.error?.message).toBe('collection: must be sent only once');
-    const unknown = form('colour');
-    unknown.append('size', 'z'.repeat(100_000));
-    expect((await api.request('POST', '/context/ingest', { body: unknown })).status).toBe(202);
+    for (const [name, meant] of [
+      ['metadata', 'document_metadata'],
+      ['colection', 'collection'],
+    ] as const) {
+      const unknown = await rejected(() => api.request('POST', '/context/ingest', { body: form(name) }));
+      expect(statusAndCode(unknown)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(unknown.body.error?.message).toBe(`${name}: is not known; did you mean "${meant}"?`);
+    }
   });
 
   test('invalid fields are 422 with the name of the field', async () => {

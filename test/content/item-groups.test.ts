@@ -161,7 +161,7 @@ describe('a group of items', () => {
   /** Without the hooks of a run. */
   const clearOutdated = (ref: RemovalRef | null) =>
     createClearOutdated({
-      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => undefined }),
+      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => [] }),
       files: { remove: async () => undefined },
       chunks: createChunks(collections),
       graph: createGraphStore(collections),
@@ -174,7 +174,11 @@ describe('a group of items', () => {
   /** The activity of an item that has a workflow of its own. */
   function indexSmallItem(ref: ItemRef) {
     const checkpoints = createCheckpointStore(collections);
-    return createItemActivities({ ...dependencies(), checkpoints }).indexSmallItem(ref);
+    return createItemActivities({
+      ...dependencies(),
+      checkpoints,
+      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => [] }),
+    }).indexSmallItem(ref);
   }
 
   const run = <Result>(activity: () => Promise<Result>, attempt = 1) =>

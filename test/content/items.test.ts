@@ -76,7 +76,7 @@ describe('items', () => {
     expect(seen).toEqual(idsOf(await list('')));
     expect(seen).toHaveLength(4);
     expect(statusAndCode(await list('&cursor=eHg'))).toEqual([400, 'INVALID_PARAMETERS']);
-    expect(statusAndCode(await list('&status=unknown'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(statusAndCode(await list('&status=unknown'))).toEqual([400, 'INVALID_PARAMETERS']);
     expect(statusAndCode(await other.get('/context/list?database=listed'))).toEqual([404, 'DATABASE_NOT_FOUND']);
   });
 
@@ -121,8 +121,8 @@ describe('items', () => {
     expect(await newest('&collection=first')).toEqual(['first']);
     for (const ids of ['', ',', ',,']) {
       expect(statusAndCode(await api.get(`/context/status?database=newest&ids=${ids}`))).toEqual([
-        422,
-        'VALIDATION_ERROR',
+        400,
+        'INVALID_PARAMETERS',
       ]);
     }
   });

@@ -15,6 +15,7 @@ import { inTransaction } from '../../storage/transactions.js';
 import { statusAndCode } from '../support/client.js';
 import { clientDuringTests, collectionsDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
 import { sharedProduct } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
@@ -123,6 +124,24 @@ describe('a replacement', () => {
     await eventually('nothing left to clear', async () => {
       return (await collections.removedItems.countDocuments({ org, id: 'lamp' })) === 0;
     });
+  });
+
+  test('is announced with its version, and the end of the version before is not announced after it', async () => {
+    const own = await clientOf('replacements-order');
+    const slow = await registeredReceiver(own);
+    await own.createDatabase('order');
+    slow.respond = ({ json }) => ({ status: json.version === 1 ? 500 : 204 });
+    await own.ingest({ database: 'order', memories: '[{"id":"note","text":"The first text."}]' });
+    await slow.waitFor('the first attempt', ({ json }) => json.version === 1);
+    await own.ingest({ database: 'order', upsert: 'true', memories: '[{"id":"note","text":"The second text."}]' });
+    await slow.waitFor('the second version', ({ json }) => json.version === 2);
+    slow.respond = () => ({ status: 204 });
+    await eventually('the end of the first delivery', async () => {
+      const { deliveries } = (await own.get('/webhooks/indexing/deliveries')).body.data;
+      return deliveries.find(({ error_code }: { error_code: string }) => error_code === 'SUPERSEDED');
+    });
+    expect(slow.received.map(({ json }) => json.version).at(-1)).toBe(2);
+    await slow.close();
   });
 
   test('in progress is not seen: the version before can be queried and read, but not changed', async () => {

@@ -120,13 +120,13 @@ describe('callbacks of crews', () => {
     expect(callbacksOf(some).filter(({ path }) => path.includes('/later/'))).toHaveLength(1);
   });
 
-  test('5xx is retried with the same bytes, 4xx is final', async () => {
+  test('4xx and 5xx are retried with the same bytes, by the schedule of many hours; 410 is final', async () => {
     receiver.respond = ({ json }) => {
       const tries = callbacksOf(String(json.execution_id)).filter(
         (callback) => callback.json.event === json.event,
       ).length;
-      if (json.event === 'task_pending_human_input') return { status: tries === 1 ? 503 : 200 };
-      return { status: 404 };
+      if (json.event === 'task_pending_human_input') return { status: tries === 1 ? 404 : 200 };
+      return { status: 410 };
     };
     const { taskWebhookUrl } = urls('retried');
     const id = await crew.start(INPUTS, { taskWebhookUrl });
@@ -172,7 +172,7 @@ describe('callbacks of crews', () => {
   });
 
   test('callbacks are listed, read and retried, by crew', async () => {
-    receiver.respond = ({ json }) => ({ status: json.event === 'task_completed' ? 404 : 204 });
+    receiver.respond = ({ json }) => ({ status: json.event === 'task_completed' ? 410 : 204 });
     const own = await crewOf('crew-callbacks-listed');
     const id = await own.start(INPUTS, { taskWebhookUrl: urls('listed').taskWebhookUrl });
     const list = async (query = '') => (await own.get(`/crews/support-reply/callbacks${query}`)).body.deliveries;
@@ -186,7 +186,7 @@ describe('callbacks of crews', () => {
     expect(failed).toMatchObject({ event_type: 'task_completed', doc_id: id, attempts: 1 });
     expect(await list('?status=delivered')).toMatchObject([{ event_type: 'task_pending_human_input' }]);
     const path = `/crews/support-reply/callbacks/${failed.delivery_id}`;
-    expect((await own.get(path)).body).toMatchObject({ attempt_log: [{ status_code: 404 }] });
+    expect((await own.get(path)).body).toMatchObject({ attempt_log: [{ status_code: 410 }] });
     expect((await own.get(path.replace('support-reply', 'document-brief'))).status).toBe(404);
     expect((await crew.get(path)).status).toBe(404);
     receiver.respond = () => ({ status: 204 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { SCOPES } from '../../domain/api-keys.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { crewDuringTests } from '../support/during-tests.js';
 import { clientOf } from '../support/organisation.js';
@@ -41,7 +42,7 @@ describe('crews', () => {
 
   test('an execution pauses for human input, and continues when it is approved', async () => {
     const { status, body } = await crew.kickoff({ inputs: SUPPORT });
-    expect([status, body]).toEqual([200, { kickoff_id: expect.stringMatching(UUID) }]);
+    expect([status, body]).toEqual([200, { kickoff_id: expect.stringMatching(UUID), execution_id: body.kickoff_id }]);
     const id = body.kickoff_id;
     const paused = await crew.reaches(id, 'pending_human_input');
     expect(paused).toEqual({
@@ -190,11 +191,11 @@ describe('crews', () => {
     expect((await own.get('/crews/support-reply/executions?cursor=x')).status).toBe(400);
     expect((await own.get('/crews/support-reply/executions?status=x')).status).toBe(400);
 
-    const person = createCrewClient(
-      apiUrl,
-      'support-reply',
-      (await makeKey(mongodbUri, 'crews-listed', 'crew_user')).key,
-    );
+    const personFor = async (crews?: string[]) => {
+      const { key } = await makeKey(mongodbUri, 'crews-listed', 'crew_user', null, SCOPES, crews);
+      return createCrewClient(apiUrl, 'support-reply', key);
+    };
+    const person = await personFor(['support-reply']);
     const { body: oldest } = await person.get('/crews/waiting?limit=1');
     expect(oldest.waiting).toEqual([
       {
@@ -210,6 +211,12 @@ describe('crews', () => {
     const { body: next } = await person.get(`/crews/waiting?limit=1&cursor=${oldest.next_cursor}`);
     expect(next).toMatchObject({ waiting: [{ execution_id: ids[2] }], next_cursor: null });
     expect((await person.get('/crews/support-reply/executions')).status).toBe(403);
+    const ofAnother = await personFor(['document-brief']);
+    expect((await ofAnother.get('/crews/waiting')).body.waiting).toEqual([]);
+    expect((await ofAnother.get(`/crews/support-reply/${ids[0]}/status`)).status).toBe(403);
+    const ofNone = await personFor();
+    expect((await ofNone.get('/crews/waiting')).body.waiting).toEqual([]);
+    expect((await ofNone.get(`/crews/support-reply/${ids[0]}/status`)).status).toBe(200);
     expect(idsOf((await crew.get('/crews/support-reply/executions?limit=100')).body)).not.toContain(ids[0]);
   });
 

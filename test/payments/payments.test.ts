@@ -93,7 +93,7 @@ describe('an authentication', () => {
     const networks = { network_a: { consumerPresent: true, customData: { language: 'de', time_zone: -60 } } };
     const first = await merchant.check(started, { ...networks, network_b: { idLookupSessionId: 's' } });
     const reordered = `  { "eligibility_check_data" : { "click_to_pay": {
-      "network_b": { "idLookupSessionId": "s" }, "network_c": { "unknown": 1 },
+      "network_b": { "idLookupSessionId": "s", "unknown": 1 },
       "network_a": { "customData": { "time_zone": -60, "language": "de" }, "consumerPresent": true } } },
       "client_secret": ${JSON.stringify(started.secret)} } `;
     const repeated = await merchant.check(started, null, { json: undefined, body: reordered });

@@ -87,7 +87,7 @@ export function createDeliveryHarness(collections: Collections) {
       laneFlags: { ...lanes.flags, ...laneFlags },
       starters: { continueDelivery: async () => undefined, startLane: async () => undefined, ...starters },
       callbacks: {
-        ...createCrewCallbacks({ crewSigningSecrets }),
+        ...createCrewCallbacks({ crewSigningSecrets }, policy),
         async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
         'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy }),
         'indexing.status_changed': createIndexingCallback({

@@ -37,9 +37,10 @@ export async function makeKey(
   kind: KeyKind = 'api',
   expires_at: Date | null = null,
   scopes: readonly Scope[] = SCOPES,
+  crews?: readonly string[],
 ) {
   const keys = createApiKeys(await connectedOnce(stores, uri, openTestCollections));
-  return keys.create({ org, kind, label: 'test', scopes, expires_at });
+  return keys.create({ org, kind, label: 'test', scopes, expires_at, ...(crews ? { crews } : {}) });
 }
 
 /** Closes the connections of `withDb` and `makeKey`. The runner calls it after each test file. */

@@ -25,6 +25,7 @@ export function deliveryRecord({
     sub_tenant_id: 'default',
     status: 'completed',
     timestamp: now.toISOString(),
+    version: 1,
   };
   const { event: event_type, id: doc_id, status: indexing_status } = payload;
   const delivery = { _id, org, dedupe_key: `item/${_id}/1`, event_type, doc_id, indexing_status, payload, now };

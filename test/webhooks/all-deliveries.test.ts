@@ -105,6 +105,6 @@ describe('the deliveries of all services', () => {
     );
     const person = createClient(apiUrl, (await makeKey(mongodbUri, org, 'crew_user')).key);
     expect((await person.get('/deliveries')).status).toBe(403);
-    expect((await api.get('/deliveries?kind=constructor')).status).toBe(422);
+    expect((await api.get('/deliveries?kind=constructor')).status).toBe(400);
   });
 });

@@ -4,6 +4,7 @@ import { signatureHeader } from '../../domain/webhooks/headers.js';
 import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { sharedProduct, withDb } from '../support/product.js';
+import { startReceiver } from '../support/receiver.js';
 
 describe('webhooks of the indexing service', () => {
   const product = sharedProduct();
@@ -84,6 +85,7 @@ describe('webhooks of the indexing service', () => {
       sub_tenant_id: 'default',
       status: 'completed',
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      version: 1,
     });
     const delivery = await deliveryOf(id);
     expect(await inState(delivery.delivery_id, 'delivered')).toMatchObject({
@@ -176,6 +178,14 @@ describe('webhooks of the indexing service', () => {
       queued: true,
     });
     expect(await inState(delivery_id, 'delivered')).toMatchObject({ attempts: 2 });
+  });
+
+  test('a test delivery without an answer has status_code 0', async () => {
+    const silent = await startReceiver();
+    await silent.close();
+    await api.post('/webhooks/indexing', { url: silent.url });
+    expect((await api.post('/webhooks/indexing/test')).body.data).toMatchObject({ delivered: false, status_code: 0 });
+    await register({});
   });
 
   test('a test delivery is sent at once, marked as a test, and leaves no record', async () => {
@@ -288,8 +298,8 @@ describe('webhooks of the indexing service', () => {
     } while (cursor !== null && seen.length < 3);
     expect(seen).toEqual([...ids].reverse());
     expect((await api.get('/webhooks/indexing/deliveries?cursor=nonsense')).status).toBe(400);
-    expect((await api.get('/webhooks/indexing/deliveries?limit=101')).status).toBe(422);
-    expect((await api.get('/webhooks/indexing/deliveries?status=unknown')).status).toBe(422);
+    expect((await api.get('/webhooks/indexing/deliveries?limit=101')).status).toBe(400);
+    expect((await api.get('/webhooks/indexing/deliveries?status=unknown')).status).toBe(400);
     expect((await api.get('/webhooks/indexing/deliveries/dlv_none')).body.error?.code).toBe('DELIVERY_NOT_FOUND');
   });
 });
