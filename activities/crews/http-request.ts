@@ -1,3 +1,4 @@
+import type { HttpTool } from '../../domain/crews/crews.js';
 import { ProviderError } from '../../domain/errors.js';
 import {
   BlockedAddressError,
@@ -11,10 +12,11 @@ import { ToolError } from './tool.js';
 
 export interface ToolHttp {
   outbound: Pick<OutboundClient, 'send'>;
-  /** Values for `${NAME}` in headers. */
+  /** Values for `${NAME}` in the headers that `crew.yaml` gives its tools. */
   secrets: Readonly<Record<string, string>>;
 }
 
+/** Its headers are sent as they are: what a server or a model has written is never expanded. */
 export interface ToolRequest extends Pick<OutboundRequest, 'method' | 'url' | 'headers'> {
   /** JSON. */
   body?: unknown;
@@ -39,7 +41,7 @@ export async function sendToolRequest(http: ToolHttp, request: ToolRequest): Pro
       url,
       headers: {
         accept: 'application/json',
-        ...withSecrets(request.headers, http.secrets),
+        ...request.headers,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
@@ -59,9 +61,24 @@ export async function sendToolRequest(http: ToolHttp, request: ToolRequest): Pro
   throw new ToolError(`The tool's server responded with ${response.status}.${text === '' ? '' : `\n${text}`}`);
 }
 
-function withSecrets(headers: Record<string, string>, secrets: Readonly<Record<string, string>>) {
+const SECRET = /\$\{(\w+)\}/g;
+
+/** Whether the headers of a tool name secrets. */
+export function namesSecrets({ headers }: Pick<HttpTool, 'headers'>): boolean {
+  return Object.values(headers).some((text) => text.search(SECRET) >= 0);
+}
+
+/**
+ * The headers that `crew.yaml` gives a tool, in lower case, with the secrets that they name. Call it before anything is merged
+ * into them: a name in a text of a server or a model must not become a secret.
+ * @throws ToolError when a secret is not configured
+ */
+export function ownHeaders(
+  { headers }: Pick<HttpTool, 'headers'>,
+  secrets: Readonly<Record<string, string>>,
+): Record<string, string> {
   const fill = (text: string) =>
-    text.replace(/\$\{(\w+)\}/g, (_whole, name: string) => {
+    text.replace(SECRET, (_whole, name: string) => {
       if (!Object.hasOwn(secrets, name)) throw new ToolError(`The secret "${name}" of the tool is not configured.`);
       return secrets[name]!;
     });

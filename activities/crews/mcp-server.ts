@@ -1,7 +1,7 @@
 import type { McpServer } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 import type { ToolDocumentReader, ToolDocuments } from '../../providers/crews/tool-documents/index.js';
-import { createCache, sendToolRequest, type ToolHttp } from './http-request.js';
+import { createCache, ownHeaders, sendToolRequest, type ToolHttp } from './http-request.js';
 import { asToolError, ToolError } from './tool.js';
 
 /** https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#streamable-http */
@@ -47,7 +47,7 @@ export function createMcpTools(http: ToolHttp, documents: ToolDocumentReader) {
 
   async function openSession(server: McpServer, signal: AbortSignal): Promise<Call> {
     const headers: Record<string, string> = {
-      ...server.headers,
+      ...ownHeaders(server, http.secrets),
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': PROTOCOL_VERSION,
     };

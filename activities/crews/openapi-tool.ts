@@ -1,7 +1,7 @@
 import type { OpenApiTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 import type { Operation, Parameter, ToolDocumentReader } from '../../providers/crews/tool-documents/index.js';
-import { createCache, sendToolRequest, type ToolHttp } from './http-request.js';
+import { createCache, namesSecrets, ownHeaders, sendToolRequest, type ToolHttp } from './http-request.js';
 import { asToolError, ToolError } from './tool.js';
 
 const CACHE_MS = 10 * 60_000;
@@ -47,7 +47,7 @@ export function createOpenApiTools(http: ToolHttp, documents: ToolDocumentReader
         method,
         url: urlOf(operation.url, present, args),
         // The headers of crew.yaml win: a model does not replace a credential.
-        headers: { ...lowerCase(Object.fromEntries(headers)), ...lowerCase(tool.headers) },
+        headers: { ...lowerCase(Object.fromEntries(headers)), ...headersFor(http, tool, operation.url) },
         ...(operation.body === undefined || args.body === undefined ? {} : { body: args.body }),
         repeatable: method === 'GET',
         signal,
@@ -58,13 +58,30 @@ export function createOpenApiTools(http: ToolHttp, documents: ToolDocumentReader
   };
 }
 
+/**
+ * The tool's own headers. Its secrets go to the origin that `crew.yaml` names, by default that of the document: a document
+ * cannot send them elsewhere.
+ * @throws ToolError
+ */
+function headersFor(http: ToolHttp, tool: OpenApiTool, url: string): Record<string, string> {
+  const { origin } = new URL(tool.server ?? tool.openapi);
+  if (namesSecrets(tool) && new URL(url).origin !== origin) {
+    throw new ToolError(
+      `The OpenAPI document of the tool names a server that its secrets are not for. Only ${origin} gets them.`,
+    );
+  }
+  return ownHeaders(tool, http.secrets);
+}
+
+/** The document is fetched without the tool's headers: it is public, or at an address that is a secret itself. */
 async function loadOperation(
   http: ToolHttp,
   documents: ToolDocumentReader,
-  { openapi: address, operation, headers }: OpenApiTool,
+  { openapi: address, operation }: OpenApiTool,
   signal: AbortSignal,
 ): Promise<Operation> {
-  const response = await sendToolRequest(http, { method: 'GET', url: address, headers, repeatable: true, signal });
+  const request = { method: 'GET', url: address, headers: {}, repeatable: true, signal } as const;
+  const response = await sendToolRequest(http, request);
   const text = response.body.toString('utf8');
   return documents.read('openapi', { text, operation, address }, signal).catch(asToolError);
 }

@@ -183,6 +183,8 @@ export interface OpenApiTool extends HttpToolBase {
   openapi: string;
   /** Its `operationId`. */
   operation: string;
+  /** URL of the server that gets the secrets in `headers`; by default, that of the document. */
+  server?: string | undefined;
 }
 
 /** The tools of an MCP server, offered as `<name>_<tool>`. */

@@ -104,17 +104,18 @@ const httpTool = z
     {
       openapi: z.url('must be a URL').optional(),
       operation: text.optional(),
+      server: z.url('must be a URL').optional(),
       mcp: z.url('must be a URL').optional(),
       allow: list(text, 'tools').optional(),
       headers: z.record(z.string().regex(/^[\w-]+$/), z.string(), 'must be a map of texts').optional(),
     },
     'must be a map of settings',
   )
-  .transform(({ openapi, operation, mcp, allow, headers = {} }, ctx): HttpTool => {
+  .transform(({ openapi, operation, server, mcp, allow, headers = {} }, ctx): HttpTool => {
     if (openapi !== undefined && operation !== undefined && mcp === undefined && allow === undefined) {
-      return { openapi, operation, headers };
+      return { openapi, operation, ...(server === undefined ? {} : { server }), headers };
     }
-    if (mcp !== undefined && openapi === undefined && operation === undefined) {
+    if (mcp !== undefined && openapi === undefined && operation === undefined && server === undefined) {
       return { mcp, allow: allow ?? null, headers };
     }
     ctx.addIssue({ code: 'custom', message: 'must have openapi and operation, or mcp' });
