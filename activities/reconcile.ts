@@ -28,7 +28,7 @@ export interface ReconcileDependencies {
   staleWork: Readonly<Record<StaleKind, StaleWork>>;
   aiJobs: Pick<AiJobs, 'isFileNeeded'>;
   uploads: Pick<Uploads, 'getById' | 'keepUntil' | 'listExpired' | 'remove'>;
-  items: Pick<Items, 'anyOfBatch'>;
+  items: Pick<Items, 'ownsFile'>;
   databases: Pick<Databases, 'listAll'>;
   files: Pick<FileStore, 'claim' | 'remove' | 'unclaimedBefore'>;
   index: Pick<SearchIndex, 'compact'>;
@@ -120,8 +120,8 @@ export function createReconcileActivities({
   }
 
   async function dropUnclaimed(file: UnclaimedFile): Promise<void> {
-    const { org, batch, file_id } = file;
-    const owned = (await items.anyOfBatch(org, batch)) || (await uploads.getById(org, file_id)) !== null;
+    const { org, file_id } = file;
+    const owned = (await items.ownsFile(file)) || (await uploads.getById(org, file_id)) !== null;
     if (owned) await files.claim(file);
     else await files.remove(file_id);
   }

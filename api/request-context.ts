@@ -34,7 +34,19 @@ const SAFE_REQUEST_ID = /^[\w.:/+=@-]{1,128}$/;
 
 /** Sets the request id, the client's address and the arrival time, and logs one line per request: never a header, a query value or a body. */
 export function requestContext(log: Logger, trustedProxies: readonly AllowedCidr[] = []): Middleware<RequestState> {
+  let hasWarned = false;
   return async (ctx, next) => {
+    if (
+      !hasWarned &&
+      ctx.get('X-Forwarded-For') !== '' &&
+      !isInRanges(ctx.req.socket.remoteAddress ?? '', trustedProxies)
+    ) {
+      hasWarned = true;
+      log.warn(
+        { peer: ctx.req.socket.remoteAddress },
+        'X-Forwarded-For of a peer that is not trusted is ignored: behind a proxy all clients share its limits until POSTBACK_TRUSTED_PROXIES names it',
+      );
+    }
     const sent = ctx.get('X-Request-Id');
     ctx.state.request_id = SAFE_REQUEST_ID.test(sent) ? sent : newRequestId();
     ctx.state.started = performance.now();

@@ -1,6 +1,6 @@
 /** The commands `postback backup` and `postback restore`. */
 import { createWriteStream } from 'node:fs';
-import { rename, rm, stat } from 'node:fs/promises';
+import { link, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -47,9 +47,11 @@ export async function backUp(path: string, { json }: Output): Promise<void> {
       }
     }
     // Secrets are sealed in it, but clients' data are not.
-    const file = createWriteStream(unfinished, { mode: 0o600 });
+    const file = createWriteStream(unfinished, { mode: 0o600, flags: 'wx' });
     await pipeline(Readable.from(noted()), createGzip(), file);
-    await rename(unfinished, path);
+    // Fails when another process has made the file meanwhile; a rename would replace it.
+    await link(unfinished, path);
+    await rm(unfinished);
   } catch (error) {
     await rm(unfinished, { force: true });
     throw error;

@@ -15,3 +15,15 @@ await runProcess(async () => {
     process.exitCode = error.exitCode === 0 ? 0 : WRONG_USE;
   }
 });
+
+// A command ends with its result, whatever its libraries keep open: a file that is still being read, a connection.
+await Promise.all([process.stdout, process.stderr].map(flush));
+process.exit();
+
+/** Resolves when all that was written has been passed on, or nobody reads it any more. */
+function flush(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('error', () => resolve());
+    stream.write('', () => resolve());
+  });
+}

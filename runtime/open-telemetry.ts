@@ -9,6 +9,7 @@ import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors
 import { OpenTelemetryActivityInboundInterceptor } from '@temporalio/interceptors-opentelemetry/lib/worker/index.js';
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
 import type { Middleware } from 'koa';
+import { type AllowedCidr, isInRanges } from '../domain/address-rules.js';
 import { contextOf } from '../domain/trace-context.js';
 import type { TraceSinks } from '../workflows/tracing.js';
 
@@ -39,8 +40,10 @@ export interface Tracing {
  * Sends spans to the OTLP endpoint that the environment names; the exporter and the sampler read the other `OTEL_…` variables
  * themselves. Spans have ids, routes, states and times: no contents, no addresses.
  * @param service `service.name`
+ * @param trustedPeers whose requests continue their traces. A request of anybody else starts a trace, with a link to its own: a
+ * client must not choose the trace that its work is in
  */
-export function createTracing(service: string): Tracing {
+export function createTracing(service: string, trustedPeers: readonly AllowedCidr[] = []): Tracing {
   const ids = new PresetIds();
   const provider = new BasicTracerProvider({
     resource: Resource.default().merge(new Resource({ 'service.name': service })),
@@ -55,8 +58,11 @@ export function createTracing(service: string): Tracing {
 
   const traceRequest: Middleware = (ctx, next) => {
     if (PROBES.test(ctx.path)) return next();
-    const parent = propagation.extract(context.active(), ctx.headers);
-    return tracer.startActiveSpan(ctx.method, { kind: SpanKind.SERVER }, parent, async (span) => {
+    const sent = propagation.extract(context.active(), ctx.headers);
+    const isTrusted = isInRanges(ctx.req.socket.remoteAddress ?? '', trustedPeers);
+    const other = isTrusted ? undefined : trace.getSpanContext(sent);
+    const options = { kind: SpanKind.SERVER, links: other ? [{ context: other }] : [] };
+    return tracer.startActiveSpan(ctx.method, options, isTrusted ? sent : context.active(), async (span) => {
       try {
         await next();
       } finally {

@@ -1,3 +1,4 @@
+import { parseAllowedCidrs } from '../domain/address-rules.js';
 import type { Config } from './config.js';
 import type { Tracing } from './open-telemetry.js';
 
@@ -8,5 +9,5 @@ import type { Tracing } from './open-telemetry.js';
 export async function startTracing(config: Config, process: 'api' | 'worker'): Promise<Tracing | undefined> {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
   const { createTracing } = await import('./open-telemetry.js');
-  return createTracing(`postback-${process}`);
+  return createTracing(`postback-${process}`, parseAllowedCidrs(config.POSTBACK_TRUSTED_PROXIES));
 }

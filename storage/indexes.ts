@@ -15,6 +15,9 @@ export const COLLECTION_INDEX = {
 /** The items of a request, or of a group of requests. */
 export const BATCH_INDEX = { org: 1, batch: 1, group: 1, _id: 1 } as const;
 
+/** The file of the version that is served while a replacement is in progress, or has failed. */
+export const SERVED_FILE_INDEX = { org: 1, 'served.source.file_id': 1 } as const;
+
 /** The chunks of a version of an item. */
 export const VERSION_INDEX = { database_id: 1, item: 1, version: 1, ordinal: 1 } as const;
 
@@ -53,6 +56,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: { org: 1, database_id: 1, id: 1, collection: 1 }, unique: true },
     // Requests, and the members of their groups.
     { key: BATCH_INDEX },
+    { key: SERVED_FILE_INDEX, partialFilterExpression: { 'served.source.file_id': { $gt: '' } } },
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: LIST_INDEX },
     // Lists of one collection. Counts and sums are read from this index alone.

@@ -77,6 +77,7 @@ const EVERYTHING = [
   'api.ingress.enabled=true',
   'api.ingress.className=nginx',
   'api.ingress.tlsSecret=postback-tls',
+  'settings.POSTBACK_TRUSTED_PROXIES=10.0.0.0/8',
   ...TASK_QUEUES.map((queue) => `workers.${queue}.autoscaling.enabled=true`),
   'temporal.tlsSecret=temporal-tls',
   'crews.support=crew-support',
@@ -105,6 +106,10 @@ describeWithHelm('the Helm chart, rendered', () => {
   beforeAll(() => {
     plain = render([]);
     everything = render(EVERYTHING);
+  });
+
+  test('refuses an ingress whose proxy is not named: all clients would have one address', () => {
+    expect(() => render(['api.ingress.enabled=true'])).toThrow(/POSTBACK_TRUSTED_PROXIES is required/);
   });
 
   test('passes helm lint', () => {

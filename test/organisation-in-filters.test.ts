@@ -139,6 +139,7 @@ describe('the stores', () => {
       },
       'signingKeys.currentId': () => s.signingKeys.currentId(ORG),
       'signingKeys.openPrivateKey': () => s.signingKeys.openPrivateKey(ORG, 'none').catch(() => null),
+      'signingKeys.findPublicKey': () => s.signingKeys.findPublicKey(ORG, 'none'),
       'signingKeys.rotate': () => s.signingKeys.rotate(ORG),
       'signingKeys.listPublicKeys': async () => {
         const old = { $set: { retired_at: new Date(0) } };
@@ -182,7 +183,7 @@ describe('the stores', () => {
       'feedback.getTallies': () => s.feedback.getTallies(database, [{ collection: 'default', source_id: 'a' }]),
       'items.getByKey': () => s.items.getByKey(ORG, 'itm_1'),
       'items.listGroup': () => s.items.listGroup({ org: ORG, batch: 'bat_1', group: 0 }),
-      'items.anyOfBatch': () => s.items.anyOfBatch(ORG, 'bat_1'),
+      'items.ownsFile': () => s.items.ownsFile({ org: ORG, batch: 'bat_1', file_id: 'fil_1' }),
       'items.listByKeys': () => s.items.listByKeys(ORG, ['itm_1']),
       'feedback.add': () => {
         const input = { query: 'q', collection: 'default', source_id: 'a', chunk_id: null, rating: 1, comment: null };
@@ -197,6 +198,7 @@ describe('the stores', () => {
         await collections.items.insertOne({ ...item, ...state } as never);
         expect((await s.removedItems.remove(database, { ids: ['a'] })).removed).toEqual(['a']);
       },
+      'removedItems.interrupt': () => s.removedItems.interrupt(database, { limit: 10 }),
       'removedItems.listPending': () => s.removedItems.listPending({ org: ORG, removal: 'rmv_1' }, 10),
       'removedItems.markCleared': async () => {
         const [removed] = await collections.removedItems.find({ org: ORG }).toArray();

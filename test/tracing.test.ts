@@ -11,6 +11,7 @@ import { clientDuringTests, duringTests, processesDuringTests, receiverDuringTes
 import { eventually } from './support/eventually.js';
 import { startHttpServer } from './support/http-server.js';
 import { listedWorkflows } from './support/listed-workflows.js';
+import { startApi } from './support/product.js';
 
 interface Span {
   traceId: string;
@@ -52,6 +53,7 @@ describe('traces', () => {
   const product = processesDuringTests(NAMESPACE, () => ({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     POSTBACK_EMBEDDINGS: 'off',
+    POSTBACK_TRUSTED_PROXIES: '127.0.0.0/8,::1/128',
   }));
   const api = clientDuringTests('traced', product);
   const receiver = receiverDuringTests();
@@ -97,7 +99,21 @@ describe('traces', () => {
     expect(items).toContainEqual(expect.stringMatching(/^itm_/));
   });
 
-  test('a trace of the client continues, and the log names it', async () => {
+  test('a trace of a client that is not trusted does not continue, but is linked', async () => {
+    const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, POSTBACK_TRUSTED_PROXIES: '' };
+    const open = await startApi({ ...product, apiUrl: product.apiUrl }, settings);
+    const foreign = '0af7651916cd43dd8448eb211c80319c';
+    const headers = { Authorization: 'Bearer x', traceparent: `00-${foreign}-b7ad6b7169203331-01` };
+    await fetch(`${open.apiUrl}/databases`, { headers });
+    const span = await eventually('span of the request', () =>
+      collector.spans.find(({ links }) => links?.some(({ traceId }) => traceId === foreign)),
+    );
+    expect(span.traceId).not.toBe(foreign);
+    expect(span.parentSpanId).toBeFalsy();
+    await open.stop();
+  });
+
+  test('a trace of a trusted client continues, and the log names it', async () => {
     const response = await fetch(`${product.apiUrl}/databases`, {
       headers: {
         Authorization: `Bearer ${api.key}`,

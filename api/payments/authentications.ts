@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import {
@@ -67,7 +68,7 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
       async (ctx, { body, respondWith }) => {
         const { org } = ctx.state.principal;
         const webhook_signing_secret =
-          body.webhook_url === undefined ? null : await prepareWebhook(org, body.webhook_url);
+          body.webhook_url === undefined ? null : await prepareWebhook(ctx.state.principal, body.webhook_url);
         const { record, clientSecret } = authentications.prepare(org, body, new Date());
         const created = {
           authentication_id: record._id,
@@ -126,9 +127,15 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
   return router;
 
   /** @returns a new signing secret, or null when the organisation has one @throws ServiceError VALIDATION_ERROR */
-  async function prepareWebhook(org: string, url: string): Promise<string | null> {
+  async function prepareWebhook({ org, scopes }: Principal, url: string): Promise<string | null> {
     await rejectBlockedUrl(deps.outbound, 'webhook_url', url);
-    return paymentSigningSecrets.generateFirst(org);
+    // Only a key that may read secrets gets one.
+    if (scopes.includes('admin')) return paymentSigningSecrets.generateFirst(org);
+    if ((await paymentSigningSecrets.listOpen(org, new Date())).length > 0) return null;
+    throw new ServiceError(
+      'FORBIDDEN',
+      'webhook_url: there is no signing secret yet. A key with the scope "admin" sets it: POST /authentication/signing-secret',
+    );
   }
 
   async function closeAndNotify(org: string, id: string, now: Date): Promise<AuthenticationRecord | null> {

@@ -28,7 +28,7 @@ const EVENTS: Record<Kind, readonly CallbackEvent[]> = {
   authentication: [AUTHENTICATION_ENDED],
 };
 
-/** Bodies may have the output of an agent, or data of a payment: the key of the service reads them. */
+/** Bodies and answers may have the output of an agent, or data of a payment: the key of the service reads them. */
 const BODIES: Partial<Record<KeyKind, readonly CallbackEvent[]>> = {
   api: [...EVENTS.item, ...EVENTS.job],
   crew_org: EVENTS.crew,
@@ -45,7 +45,7 @@ export function allDeliveriesService(
     description:
       'Webhooks of items, and callbacks of AI jobs, crews and authentications; `event_type` tells them apart.',
     filters: { kind: z.enum(KINDS).optional().meta({ description: 'What the deliveries are about.' }) },
-    maySeeBody: ({ kind }, { event_type }) => BODIES[kind]?.includes(event_type) ?? false,
+    mayHandle: ({ kind }, { event_type }) => BODIES[kind]?.includes(event_type) ?? false,
     scopeOf({ state, query }) {
       const kind = KINDS.find((each) => each === query.kind);
       return { org: state.principal.org, events: kind ? EVENTS[kind] : CALLBACK_EVENTS };
@@ -60,7 +60,7 @@ export function allDeliveriesService(
         {
           name: TAG,
           description:
-            'The deliveries of all services of the organisation. The body of a delivery is null, unless the key is of its service: `api` for items and jobs, `crew_org` for crews.',
+            'The deliveries of all services of the organisation. Body, address and answers of a delivery are null, and it cannot be retried, unless the key is of its service: `api` for items and jobs, `crew_org` for crews.',
         },
       ],
       security: ORGANISATION_KEY,

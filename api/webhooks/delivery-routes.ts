@@ -39,8 +39,11 @@ export interface DeliveryRouteOptions {
   description?: string;
   /** Filters of the list in addition to those of every list. */
   filters?: z.ZodRawShape;
-  /** Whether a key may read the body of a delivery; every key that may read the delivery, when absent. */
-  maySeeBody?(principal: Principal, delivery: DeliveryRecord): boolean;
+  /**
+   * Whether a key may read the body, the address and the answers of a delivery, and retry it; every key that may read the delivery,
+   * when absent.
+   */
+  mayHandle?(principal: Principal, delivery: DeliveryRecord): boolean;
   scopeOf(ctx: RouterContext<RequestState>): DeliveryScope;
 }
 
@@ -59,7 +62,7 @@ const deliveryFilters = {
 /** Lists, reads and retries the deliveries of a service. */
 export function deliveryRoutes(
   { clientDeliveries, idempotencyKeys, starters, log }: DeliveryDependencies,
-  { prefix, operation, noun, description, filters = {}, maySeeBody = () => true, scopeOf }: DeliveryRouteOptions,
+  { prefix, operation, noun, description, filters = {}, mayHandle = () => true, scopeOf }: DeliveryRouteOptions,
 ): Router<RequestState> {
   const router = new Router<RequestState>({ prefix });
   const query = pageQuery(NEWEST_FIRST).extend({
@@ -87,7 +90,7 @@ export function deliveryRoutes(
       { summary: `Get a ${noun.one}`, status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const record = await requireDelivery(ctx);
-        respond(describeDeliveryDetail(record, maySeeBody(ctx.state.principal, record)));
+        respond(describeDeliveryDetail(record, mayHandle(ctx.state.principal, record)));
       },
     ),
   );
@@ -105,6 +108,9 @@ export function deliveryRoutes(
       },
       async (ctx, { respondWith }) => {
         const record = await requireDelivery(ctx);
+        if (!mayHandle(ctx.state.principal, record)) {
+          throw new ServiceError('FORBIDDEN', 'Only a key of the service that the delivery belongs to can retry it.');
+        }
         const { _id: delivery_id, status } = record;
         await respondWith({ delivery_id, queued: true, message: 'Queued for delivery.' }, async (tx) => {
           if (await clientDeliveries.requeue(scopeOf(ctx), delivery_id, tx)) return;

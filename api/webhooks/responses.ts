@@ -118,15 +118,19 @@ export function describeDelivery(record: DeliveryRecord) {
   };
 }
 
-/** A delivery with its attempts, and with its body unless the key may not read it. */
-export function describeDeliveryDetail(record: DeliveryRecord, withBody: boolean) {
+/** A delivery with its attempts; without body, address and the receiver's answers when the key may not read them. */
+export function describeDeliveryDetail(record: DeliveryRecord, isReadable: boolean) {
   const { message } = record;
   const body = message ? (JSON.parse(message.body) as Record<string, unknown>) : record.payload;
   return {
     ...describeDelivery(record),
-    url: record.url,
-    payload: withBody ? body : null,
-    attempt_log: record.attempt_log.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
+    url: isReadable ? record.url : null,
+    payload: isReadable ? body : null,
+    attempt_log: record.attempt_log.map((entry) => ({
+      ...entry,
+      answer: isReadable ? entry.answer : null,
+      at: entry.at.toISOString(),
+    })),
     next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
     workflow: typeof record.lane === 'number' ? workflowIds.lane(record.lane) : workflowIds.delivery(record._id),
   };

@@ -1,11 +1,11 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession, Collection, Filter } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemOutcome, ItemRef, OwnedGroup, OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import type { IndexingStatus } from '../../domain/states.js';
-import { BATCH_INDEX } from '../indexes.js';
+import { BATCH_INDEX, SERVED_FILE_INDEX } from '../indexes.js';
 import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
 import { findNamed } from './named-items.js';
 import type { RemovedItemRecord } from './removed-items.js';
@@ -241,9 +241,13 @@ export function createItems({
       projection: WITHOUT_TEXT,
     }),
 
-    /** Whether a request has stored items. */
-    async anyOfBatch(org: string, batch: string): Promise<boolean> {
-      return (await items.findOne({ org, batch }, { projection: { _id: 1 }, hint: BATCH_INDEX })) !== null;
+    /** Whether an item owns the file of a request. */
+    async ownsFile({ org, batch, file_id }: { org: string; batch: string; file_id: string }): Promise<boolean> {
+      const projection = { _id: 1 } as const;
+      if (await items.findOne({ org, batch }, { projection, hint: BATCH_INDEX })) return true;
+      // The batch of an item is that of its newest version; the file may be of the version that is served.
+      const served = { org, 'served.source.file_id': file_id } as Filter<ItemRecord>;
+      return (await items.findOne(served, { projection, hint: SERVED_FILE_INDEX })) !== null;
     },
 
     /** @returns items by the client's ids, without their content. @throws ServiceError INVALID_PARAMETERS (`findNamed`) */

@@ -88,12 +88,23 @@ describe('the deliveries of all services', () => {
     expect(await detail(await only('authentication'))).toMatchObject({ payload: null });
   });
 
-  test('are retried, whatever they are about', async () => {
+  test('show the address and the answers of the receiver to keys of their service only', async () => {
+    const crewKey = createClient(apiUrl, (await makeKey(mongodbUri, org, 'crew_org')).key);
+    const ofCrew = await only('crew');
+    expect(await detail(ofCrew)).toMatchObject({ url: null, attempt_log: [{ answer: null }] });
+    const { url, attempt_log } = await detail(ofCrew, crewKey);
+    expect([url, typeof attempt_log[0].answer]).toEqual([receiver.url, 'string']);
+  });
+
+  test('are retried, whatever they are about, by a key of their service', async () => {
     receiver.respond = () => ({ status: 204 });
+    const crewKey = createClient(apiUrl, (await makeKey(mongodbUri, org, 'crew_org')).key);
     const { delivery_id } = await only('crew');
-    expect((await api.post(`/deliveries/${delivery_id}/retry`)).status).toBe(200);
+    const foreign = await api.post(`/deliveries/${delivery_id}/retry`);
+    expect([foreign.status, foreign.body.error?.code]).toEqual([403, 'FORBIDDEN']);
+    expect((await crewKey.post(`/deliveries/${delivery_id}/retry`)).status).toBe(200);
     await eventually('the delivery', async () => (await only('crew')).status === 'delivered');
-    const again = await api.post(`/deliveries/${delivery_id}/retry`);
+    const again = await crewKey.post(`/deliveries/${delivery_id}/retry`);
     expect([again.status, again.body.error?.code]).toEqual([409, 'DELIVERY_NOT_RETRYABLE']);
   });
 
