@@ -2,12 +2,11 @@ import type { Middleware } from 'koa';
 import type { KeyKind } from '../domain/api-keys.js';
 import { ServiceError } from '../domain/errors.js';
 import type { ApiKeys } from '../storage/api-keys.js';
-import { requireHere } from './closed-organisations.js';
 import type { RequestState } from './request-context.js';
 
 /**
  * Requires `Authorization: Bearer <key>` with a key of one of these kinds.
- * @throws ServiceError UNAUTHORIZED, FORBIDDEN for a valid key of another kind, or ORGANISATION_MOVED
+ * @throws ServiceError UNAUTHORIZED, or FORBIDDEN for a valid key of another kind
  */
 export function authenticate(keys: Pick<ApiKeys, 'authenticate'>, kinds: readonly KeyKind[]): Middleware<RequestState> {
   return async (ctx, next) => {
@@ -20,7 +19,6 @@ export function authenticate(keys: Pick<ApiKeys, 'authenticate'>, kinds: readonl
     if (!kinds.includes(principal.kind)) {
       throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} is not allowed here.`);
     }
-    requireHere(principal);
     ctx.state.principal = principal;
     await next();
   };

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import type { Principal, Scope } from '../domain/api-keys.js';
 import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
-import { requireOpen } from './closed-organisations.js';
 import type { Envelope } from './envelope.js';
 import { type FieldNames, invert, renameAllFields, renameFields } from './field-names.js';
 import { respondOnce } from './idempotency.js';
@@ -125,7 +124,7 @@ export function operations(
     };
     const middleware: RouterMiddleware<RequestState> = (ctx) => {
       // Routes that need no key have no principal.
-      if (ctx.state.principal) requireAllowed(ctx.state.principal, scopeOf(operation, ctx.method), ctx.method);
+      if (ctx.state.principal) requireScope(ctx.state.principal, scopeOf(operation, ctx.method));
       return idempotencyKeys && !form
         ? respondOnce(
             ctx,
@@ -137,12 +136,6 @@ export function operations(
     };
     return Object.assign(middleware, { declared: { operation, envelope, tag } });
   };
-}
-
-/** @throws ServiceError FORBIDDEN, or ORGANISATION_MOVING for a request that changes something during a move */
-function requireAllowed(principal: Principal, scope: Scope, method: string): void {
-  requireScope(principal, scope);
-  if (scope !== 'read' && !isReading(method)) requireOpen(principal.closed);
 }
 
 const isReading = (method: string): boolean => /^(get|head)$/i.test(method);

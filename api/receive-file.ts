@@ -4,9 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { type DetectKind, ExtractionError, type FileKind, HEAD_BYTES } from '../domain/extraction.js';
 import type { FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
-import type { ApiKeys } from '../storage/api-keys.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
-import { requireOpen } from './closed-organisations.js';
 import type { FormFields, KnownFields } from './form-fields.js';
 import { respondOnce } from './idempotency.js';
 import { readMultipart, type UploadedFile, type UploadLimits } from './multipart.js';
@@ -47,11 +45,7 @@ export interface ReceivedForm<Kind = FileKind> {
 export interface FormDependencies<Kind = FileKind> extends ReceiveDependencies<Kind> {
   limits: UploadLimits;
   idempotencyKeys: IdempotencyKeys;
-  keys: Pick<ApiKeys, 'closureOf'>;
 }
-
-/** A form that took longer to arrive checks its key again. */
-const LONG_MS = 5_000;
 
 /**
  * Receives a form, works on it once per `Idempotency-Key`, and finally removes the files that the work has not declared as
@@ -65,11 +59,9 @@ export async function receiveForm<Kind>(
   batch: string,
   work: (form: ReceivedForm<Kind>) => Promise<void>,
 ): Promise<void> {
-  const { org, key_id } = ctx.state.principal;
+  const { org } = ctx.state.principal;
   await receiveFiles(deps, { org, batch }, async (received) => {
     const { fields, files } = await readMultipart(ctx.req, deps.limits, known, received.receive, ctx.state.holdBody);
-    // A long upload may have begun before the organisation started to move; a move waits only for short requests.
-    if (performance.now() - ctx.state.started > LONG_MS) requireOpen(await deps.keys.closureOf(key_id));
     const once = () => work({ fields, files, received });
     await respondOnce(ctx, deps.idempotencyKeys, () => contentOf(fields, files), once);
   });

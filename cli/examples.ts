@@ -55,11 +55,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'crews approve': [`crews approve ${EXECUTION} --feedback "Good."`],
   'crews reject': [`crews reject ${EXECUTION} --feedback "Shorter, please."`],
   'crews cancel': [`crews cancel support-reply ${EXECUTION}`],
-  'orgs move': [
-    'orgs move --org acme --to cell-b.env --address https://acme.example.com',
-    'orgs move --org acme --to cell-b.env --cancel',
-  ],
-  'orgs purge': ['orgs purge --org acme'],
   'profiles add': ['profiles add work --url https://postback.example.com --key pbk_api_… --key pbk_crew_…'],
   'profiles list': ['profiles list'],
   'profiles remove': ['profiles remove work'],
@@ -77,7 +72,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'orgs limits clear': ['orgs limits clear items --org acme', 'orgs limits clear --org acme'],
   'migrate status': ['migrate status', 'migrate status --json'],
   'migrate run': ['migrate run', 'migrate run --contract'],
-  shard: ['shard --dry-run', 'shard'],
   backup: ['backup backup.ndjson.gz', 'backup "backup-$(date +%F).ndjson.gz" --json'],
   restore: [
     'restore backup.ndjson.gz',

@@ -4,7 +4,6 @@ import { createSealer, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
 import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
-import { createMoveStates, type MoveStates } from '../storage/moves/states.js';
 import { resealAll } from '../storage/sealed-fields.js';
 import { runningSettings, sealingKey } from './data-folder.js';
 import { print } from './remote/output.js';
@@ -27,12 +26,7 @@ interface NewKeyOptions extends Output {
 /** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
 export async function createKey({ expires, json, crew, ...options }: NewKeyOptions): Promise<void> {
   if (crew && options.kind !== 'crew_user') throw new Error('--crew is for keys of kind crew_user');
-  await withKeys(async (keys, states) => {
-    // A key that is created during a move would be missing at the target.
-    const move = await states.find(options.org);
-    if (move !== null && move.state !== 'here') {
-      throw new Error(`${options.org} moves to another cell, or has moved there: create the key there`);
-    }
+  await withKeys(async (keys) => {
     const { key, record } = await keys.create({
       ...options,
       ...(crew ? { crews: crew } : {}),
@@ -74,10 +68,10 @@ export async function revokeKey(id: string, { json }: Output): Promise<void> {
   });
 }
 
-async function withKeys(work: (keys: ApiKeys, states: MoveStates) => Promise<void>): Promise<void> {
+async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
   const collections = await openCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
   try {
-    await work(createApiKeys(collections), createMoveStates(collections));
+    await work(createApiKeys(collections));
   } finally {
     await collections.mongoClient.close();
   }

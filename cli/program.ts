@@ -148,29 +148,6 @@ export function createProgram(program = new Command('postback')): Command {
     .action(async (options) => (await import('./keys.js')).rotateSigningKey(options));
 
   const orgs = program.command('orgs').description('manage organisations');
-  orgs
-    .command('move')
-    .description('move an organisation to another cell, without losing work; run it again after an interruption')
-    .requiredOption('--org <name>', 'the organisation')
-    .requiredOption('--to <file>', 'settings of the target, as an .env file has them')
-    .option('--from <file>', 'settings of the source (default: those of the environment)')
-    .option('--address <url>', 'where clients find the organisation then, for the errors of the source')
-    .option('--settle <seconds>', 'how long requests may take that were accepted before the move', asNumber, 30)
-    .option('--wait <seconds>', 'how long work under way may take', asNumber, 900)
-    .option(
-      '--skip-index',
-      'leave the search index, when this machine cannot reach it: run `postback index rebuild` there',
-    )
-    .option('--cancel', 'end a move that has not switched: the source serves the organisation again')
-    .option('--json', 'print JSON')
-    .action(async (options) => (await import('./organisation-moves.js')).move(options));
-  orgs
-    .command('purge')
-    .description('delete what this cell has of an organisation that has moved to another cell')
-    .requiredOption('--org <name>', 'the organisation')
-    .option('--skip-index', 'leave the search index, when this machine cannot reach it')
-    .option('--json', 'print JSON')
-    .action(async (options) => (await import('./organisation-moves.js')).purge(options));
   const limits = orgs.command('limits').description(`manage what an organisation may use: ${QUOTAS.join(', ')}`);
   limits
     .command('show')
@@ -205,13 +182,6 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--contract', 'also remove what only older releases need: when none of their processes is left')
     .option('--json', 'print JSON')
     .action(async (options) => (await import('./migrate.js')).runMigrations(options));
-  program
-    .command('shard')
-    .description('distribute the collections of MongoDB over the shards of a cluster, by organisation')
-    .option('--dry-run', 'print the commands, and send none')
-    .option('--json', 'print JSON')
-    .action(async (options) => (await import('./shard.js')).shard(options));
-
   program
     .command('backup')
     .description('write the database, and the files of the bucket, as they are at one time; the service may run')

@@ -32,13 +32,6 @@ export function keyHint(kind: KeyKind, key: string): string {
   return `${key.slice(0, PREFIX[kind].length + 4)}…`;
 }
 
-/** Why the organisation of a key is not served here as usual: it moves to another cell, or has moved there. */
-export interface Closure {
-  state: 'moving' | 'moved';
-  /** Where it is now, as its operator has named it. */
-  address?: string;
-}
-
 /** The authenticated client of a request. */
 export interface Principal {
   key_id: string;
@@ -47,6 +40,4 @@ export interface Principal {
   scopes: readonly Scope[];
   /** The crews that a key of kind `crew_user` was made for; absent when it was made for none in particular. */
   crews?: readonly string[];
-  /** Absent for an organisation that is served here. */
-  closed?: Closure | undefined;
 }

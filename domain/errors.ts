@@ -32,14 +32,10 @@ export const ERROR_STATUS = {
   IDEMPOTENCY_IN_PROGRESS: 409,
   PAYLOAD_TOO_LARGE: 413,
   RANGE_NOT_SATISFIABLE: 416,
-  /** The organisation is in another cell: another deployment behind the same proxy. */
-  ORGANISATION_MOVED: 421,
   VALIDATION_ERROR: 422,
   TENANT_INFRA_NOT_READY: 422,
   RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
-  /** The organisation moves to another cell. Until then it can be read only. */
-  ORGANISATION_MOVING: 503,
   SERVICE_UNAVAILABLE: 503,
 } as const;
 export type ErrorCode = keyof typeof ERROR_STATUS;

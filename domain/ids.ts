@@ -42,7 +42,6 @@ export const newItemId = prefixed('itm');
 export const newRemovalId = prefixed('rmv');
 export const newRebuildId = prefixed('rbd');
 export const newChangeId = prefixed('chg');
-export const newMoveId = prefixed('mov');
 export const newConnectorId = prefixed('con');
 export const newKeyId = prefixed('key');
 export const newSigningKeyId = prefixed('sig');

@@ -1,13 +1,5 @@
 import type { Collection } from 'mongodb';
-import {
-  type Closure,
-  type KeyKind,
-  keyHint,
-  newApiKey,
-  type Principal,
-  SCOPES,
-  type Scope,
-} from '../domain/api-keys.js';
+import { type KeyKind, keyHint, newApiKey, type Principal, SCOPES, type Scope } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 import { createSharedReads } from '../domain/shared-calls.js';
 
@@ -26,8 +18,6 @@ export interface ApiKeyRecord {
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
-  /** Set on all keys of an organisation that moves to another cell: each request reads its key, so it costs no other query. */
-  closed?: Closure;
 }
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
@@ -77,19 +67,14 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
     async authenticate(key: string, now = new Date()): Promise<Principal | null> {
       const record = await findByHash(sha256Hex(key));
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
-      const { _id: key_id, org, kind, scopes, crews, closed } = record;
-      return { key_id, org, kind, scopes, ...(crews ? { crews } : {}), ...(closed ? { closed } : {}) };
+      const { _id: key_id, org, kind, scopes, crews } = record;
+      return { key_id, org, kind, scopes, ...(crews ? { crews } : {}) };
     },
 
     /** Whether the key can still be used. */
     async isActive(id: string, now = new Date()): Promise<boolean> {
-      const record = await apiKeys.findOne({ _id: id, revoked_at: null, 'closed.state': { $ne: 'moved' } });
+      const record = await apiKeys.findOne({ _id: id, revoked_at: null });
       return record !== null && (record.expires_at === null || record.expires_at > now);
-    },
-
-    /** @returns why the organisation of this key is not served as usual; undefined when it is */
-    async closureOf(id: string): Promise<Closure | undefined> {
-      return (await apiKeys.findOne({ _id: id }, { projection: { closed: 1 } }))?.closed;
     },
 
     /** @returns all keys, or those of one organisation, newest first */

@@ -2,21 +2,6 @@ import type { Collection } from 'mongodb';
 import type { Limits } from '../domain/quotas.js';
 import { createSharedReads } from '../domain/shared-calls.js';
 
-/** The move of an organisation from one cell to another. Both cells have a record of it. */
-export interface OrganisationMove {
-  /** `mov_…`, the same in both cells. */
-  id: string;
-  /**
-   * At the source: `closing` until the work under way has ended, `closed` while its records are copied, `switching` from
-   * the moment when it serves the organisation no longer, `moved` when the target serves it, `emptied` when the records
-   * that stayed were deleted. At the target: `arriving`, then `here`.
-   */
-  state: 'closing' | 'closed' | 'switching' | 'moved' | 'emptied' | 'arriving' | 'here';
-  /** At the source: the address that clients are told. */
-  address?: string;
-  updated_at: Date;
-}
-
 /** Settings of one organisation. Organisations without settings have no record. */
 export interface OrganisationRecord {
   /** The organisation's name. */
@@ -24,8 +9,6 @@ export interface OrganisationRecord {
   /** Limits that replace those of the configuration. */
   limits: Partial<Limits>;
   updated_at: Date;
-  /** Set when the organisation moves to another cell, has moved there, or has come from there. */
-  move?: OrganisationMove;
 }
 
 export type Organisations = ReturnType<typeof createOrganisations>;

@@ -35,9 +35,6 @@ const MAX_FIRST_ATTEMPT_MS = 2_000;
 const MIN_LOOK_MS = 1_000;
 const MAX_LOOK_MS = 5_000;
 
-/** Pause before the next check of a delivery without a next attempt: its organisation moves to another cell. */
-const PAUSED_LOOK_MS = 10_000;
-
 /** The state of a delivery after an attempt, or after an attempt that could not start. */
 interface AttemptStatus {
   progress: DeliveryProgress;
@@ -189,8 +186,7 @@ function statusOf(record: DeliveryRecord | null, now: Date): AttemptStatus {
   const { next_attempt_at } = record;
   if (record.status === 'sweeping')
     return { progress: 'failed', dueInMs: untilNextLook(record, now), reason: record.error_code };
-  const dueInMs = next_attempt_at === null ? PAUSED_LOOK_MS : millisecondsUntil(next_attempt_at, now);
-  return { progress: 'failed', dueInMs, reason: record.error_code };
+  return { progress: 'failed', dueInMs: millisecondsUntil(next_attempt_at, now), reason: record.error_code };
 }
 
 /**

@@ -5,7 +5,6 @@ import type { DetectKind } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
-import type { ApiKeys } from '../../storage/api-keys.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import { type KnownFields, rejectUnknownFields } from '../form-fields.js';
@@ -19,7 +18,6 @@ export interface UploadDependencies {
   files: FileStore;
   uploads: Uploads;
   idempotencyKeys: IdempotencyKeys;
-  keys: Pick<ApiKeys, 'closureOf'>;
   quotas: Quotas;
   describeFile: DetectKind<string>;
   limits: UploadLimits;
@@ -33,11 +31,10 @@ const NO_FIELDS: KnownFields = new Map();
 /** `/v3/upload`: files that jobs can name by their ids until they expire. */
 export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
-  const { files, idempotencyKeys, keys } = deps;
+  const { files, idempotencyKeys } = deps;
   const receiving = {
     files,
     idempotencyKeys,
-    keys,
     detectKind: deps.describeFile,
     limits: { ...deps.limits, maxFiles: 1 },
   };

@@ -3,7 +3,6 @@ import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
-import { requireHere } from '../closed-organisations.js';
 import { takeOrReject } from '../rate-limit.js';
 import type { RequestContext, RequestState } from '../request-context.js';
 
@@ -20,7 +19,6 @@ export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
     if (principal.kind !== 'payment_secret') {
       throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} is not allowed here; use a secret key.`);
     }
-    requireHere(principal);
     ctx.state.principal = principal;
     await next();
   };
@@ -34,7 +32,6 @@ export function requirePaymentKey(keys: ApiKeys): Middleware<RequestState> {
   return async (ctx, next) => {
     const principal = await findPrincipal(ctx, keys);
     if (principal?.kind !== 'payment_secret' && principal?.kind !== 'payment_publishable') throw invalidCredentials();
-    requireHere(principal);
     ctx.state.principal = principal;
     await next();
   };

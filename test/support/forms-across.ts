@@ -16,7 +16,7 @@ const scanned = (fields: string[]): string[][] => [fields, ['_id', ...fields]];
 
 /**
  * All filters of the API and the workers that do not name one organisation, and why. A filter that is not in this list fails
- * the tests. `sharding.ts` states which collections have no shard key. Commands of operators, such as backups and the change
+ * the tests. `shard-keys.ts` states which collections have no shard key. Commands of operators, such as backups and the change
  * of the sealing key, read whole collections and are not watched.
  */
 export const ACROSS: readonly Across[] = [

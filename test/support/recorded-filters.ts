@@ -1,6 +1,6 @@
 import type { CommandStartedEvent, Document, MongoClient } from 'mongodb';
 import { OF_ANY_ORG } from '../../storage/queries.js';
-import { SHARDING } from '../../storage/sharding.js';
+import { SHARD_KEYS } from './shard-keys.js';
 
 /** A filter that was sent to MongoDB. */
 export interface RecordedFilter {
@@ -61,16 +61,16 @@ function conditionsOf(name: string, command: Document): Document[] {
  * earlier releases have no organisation in some collections; a filter that also finds those names it too.
  */
 export function namesShard({ collection, filter }: RecordedFilter): boolean {
-  const sharding = SHARDING[collection];
-  if (!sharding || 'notSharded' in sharding) return true;
-  return conditionsOn(filter, sharding.key).some((condition) => {
+  const { key } = SHARD_KEYS[collection] ?? { key: null };
+  if (key === null) return true;
+  return conditionsOn(filter, key).some((condition) => {
     if (condition === null) return false;
     const operators =
       typeof condition === 'object' ? Object.keys(condition).filter((name) => name.startsWith('$')) : [];
     if (operators.length === 0 || typeof condition.$eq === 'string' || condition.$eq?._bsontype === 'ObjectId')
       return true;
     const values: unknown[] = condition.$in ?? [];
-    if (sharding.key === 'org') return values.length === 2 && typeof values[0] === 'string' && values[1] === null;
+    if (key === 'org') return values.length === 2 && typeof values[0] === 'string' && values[1] === null;
     return values.length > 0 && values.every((value) => typeof value === 'string');
   });
 }
@@ -102,8 +102,8 @@ export function watchTransactions(report: (form: FilterForm) => void): (event: C
       return;
     }
     const collection = String(command[commandName]);
-    const sharding = SHARDING[collection];
-    if (!sharding || !('together' in sharding)) {
+    const { key, organisation } = SHARD_KEYS[collection] ?? { key: null, organisation: false };
+    if (key === null || !organisation) {
       report({ collection, command: commandName, fields: [SPANS.otherKey] });
       return;
     }
@@ -111,7 +111,7 @@ export function watchTransactions(report: (form: FilterForm) => void): (event: C
     running.set(id, orgs);
     const documents: Document[] =
       commandName === 'insert' ? command.documents : filtersOf(event).map(({ filter }) => filter);
-    for (const condition of documents.flatMap((document) => conditionsOn(document, sharding.key)))
+    for (const condition of documents.flatMap((document) => conditionsOn(document, key)))
       orgs.add(String(condition?.$in?.[0] ?? condition));
     if (orgs.size > 1) report({ collection, command: commandName, fields: [SPANS.organisations] });
   };

@@ -26,8 +26,6 @@ export const SLOW_FILES: readonly string[] = [
   's3-storage',
   'content/compaction',
   'restored',
-  'organisation-move',
-  'moves',
   'backup',
   'content/embeddings',
   'crews/waiting',

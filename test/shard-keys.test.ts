@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Collection } from 'mongodb';
+import type { Collections } from '../storage/collections.js';
+import { INDEXES, LANE_INDEX } from '../storage/indexes.js';
+import { openTestCollections } from './support/mongodb.js';
+import { databaseBeside, sharedProduct } from './support/product.js';
+import { SHARD_KEYS } from './support/shard-keys.js';
+
+describe('the shard keys', () => {
+  let collections: Collections;
+  beforeAll(async () => {
+    collections = await openTestCollections(databaseBeside(sharedProduct().mongodbUri, 'shard-keys'));
+  });
+  afterAll(() => collections.mongoClient.close());
+  const keyed = Object.entries(SHARD_KEYS).filter(([, { key }]) => key !== null);
+
+  test('are those of the table in docs/scaling.md', () => {
+    const table = /\n### Shard keys\n([\s\S]*?)\n###? /.exec(readFileSync('docs/scaling.md', 'utf8'))![1]!;
+    const stated = [...table.matchAll(/^\| (`.+?) +\| (\S.*?) +\|$/gm)].flatMap(([, names, key]) =>
+      [...names!.matchAll(/`([\w.]+)`/g)].map(([, name]) => [name, key === 'not sharded' ? null : key!.slice(1, -1)]),
+    );
+    expect(Object.fromEntries(stated)).toEqual(
+      Object.fromEntries(Object.entries(SHARD_KEYS).map(([name, { key }]) => [name, key])),
+    );
+  });
+
+  test('are stated for every collection', () => {
+    const opened = Object.values(collections).flatMap((each) =>
+      each instanceof Collection ? [each.collectionName] : [],
+    );
+    expect(opened.length).toBeGreaterThan(30);
+    const unstated = [...opened, ...Object.keys(INDEXES)].filter((name) => SHARD_KEYS[name] === undefined);
+    expect(unstated).toEqual([]);
+  });
+
+  test('begin every unique index', () => {
+    const unique = keyed.flatMap(([name, { key }]) =>
+      (INDEXES[name] ?? []).filter((index) => index.unique).map((index) => [name, key, Object.keys(index.key)[0]]),
+    );
+    expect(unique.length).toBeGreaterThanOrEqual(6);
+    for (const [name, key, first] of unique) expect([name, first]).toEqual([name, key]);
+  });
+
+  test('begin every compound index, except those for work across organisations', () => {
+    /** Read by lanes, and by the reconciler. */
+    const ACROSS = [JSON.stringify(LANE_INDEX), JSON.stringify({ status: 1, updated_at: 1 })];
+    const others = keyed.flatMap(([name, { key }]) =>
+      (INDEXES[name] ?? [])
+        .map((index) => index.key)
+        .filter((fields) => Object.keys(fields).length > 1 && Object.keys(fields)[0] !== key)
+        .map((fields) => JSON.stringify(fields)),
+    );
+    expect(others.sort()).toEqual(ACROSS.sort());
+  });
+});
