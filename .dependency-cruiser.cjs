@@ -47,6 +47,8 @@ module.exports = {
       severity: 'error',
       from: { path: `^dist/[a-z]+/${service}/`, pathNot: '^dist/test/' },
       to: {
+        // A webhook names the status of an item: the tables of states are everybody's words.
+        pathNot: '^dist/domain/[^/]+/states[.]js$',
         path: `^dist/[a-z]+/(${serviceNames.filter((name) => name !== service && !allowed.includes(name)).join('|')})/`,
       },
     })),

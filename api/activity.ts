@@ -1,8 +1,9 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { JOB_STATUSES } from '../domain/ai-jobs/jobs.js';
+import { JOB_STATUSES } from '../domain/ai-jobs/states.js';
+import { INDEXING_STATUSES } from '../domain/content/states.js';
 import { MAX_COUNTED } from '../domain/metrics.js';
-import { DELIVERY_STATES, INDEXING_STATUSES } from '../domain/states.js';
+import { DELIVERY_STATES } from '../domain/webhooks/states.js';
 import type { Activity } from '../storage/activity.js';
 import { contentEnvelope } from './envelope.js';
 import { operations } from './operation.js';

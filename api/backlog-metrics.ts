@@ -1,16 +1,21 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
+import { UNFINISHED_INDEXING_STATUSES } from '../domain/content/states.js';
+import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import type { Backlog, InstallationHealth, Waiting } from '../domain/metrics.js';
+import { OPEN_AUTHENTICATION_STATES } from '../domain/payments/states.js';
+import { UNFINISHED_DELIVERY_STATES } from '../domain/webhooks/states.js';
 
 /** How long a count is used again, so that scrapes cannot load MongoDB. */
 const VALID_MS = 10_000;
 
 /** States that are listed with 0 when no record has them. */
 const STATES = {
-  items: ['queued', 'processing', 'graph_creation'],
-  deliveries: ['pending', 'sweeping', 'failed'],
-  jobs: ['queued', 'processing'],
-  crews: ['running', 'retrying', 'pending_human_input'],
-  authentications: ['started', 'eligibility_checked'],
+  items: UNFINISHED_INDEXING_STATUSES,
+  deliveries: UNFINISHED_DELIVERY_STATES,
+  jobs: UNFINISHED_JOB_STATUSES,
+  crews: UNFINISHED_EXECUTION_STATUSES,
+  authentications: OPEN_AUTHENTICATION_STATES,
 } as const;
 
 /**

@@ -14,6 +14,13 @@ export interface TemporalUi {
 }
 
 const FOLDER = fileURLToPath(new URL('../../console', import.meta.url));
+const DOMAIN = fileURLToPath(new URL('../domain', import.meta.url));
+
+/** The compiled modules of `domain/` that the console imports: the tables of states. */
+const DOMAIN_MODULES = [
+  'state-machine.js',
+  ...['ai-jobs', 'connectors', 'content', 'crews', 'webhooks'].map((service) => `${service}/states.js`),
+];
 
 /** Files of packages that the console imports. No other file of a package is served. */
 const VENDOR = [
@@ -50,6 +57,7 @@ export function consoleRoutes(temporalUi: TemporalUi | null): Router<RequestStat
     ['/console', assetOf('.html', page)],
     ['/console/settings.json', assetOf('.json', Buffer.from(settings))],
     ...ownFiles(),
+    ...DOMAIN_MODULES.map((file): [string, Asset] => [`/console/domain/${file}`, readAsset(join(DOMAIN, file))]),
     ...packageFiles(),
   ]);
   for (const [path, asset] of assets) router.get(path, (ctx) => send(ctx, asset, headers));

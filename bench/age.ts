@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { call } from '../cli/api-client.js';
-import { IN_PROGRESS_STATUSES } from '../storage/content/items.js';
+import { UNFINISHED_INDEXING_STATUSES } from '../domain/content/states.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { createCompletions } from './support/completions.js';
 import { startBenchInstance } from './support/instance.js';
@@ -59,7 +59,7 @@ export async function age(scale = '1'): Promise<void> {
       }));
       await ingest(instance, 'age', 'memories', notes);
       // By an index, because a look through all items would itself cost more with each tenth.
-      const left = { ...mine, indexing_status: { $in: [...IN_PROGRESS_STATUSES] } };
+      const left = { ...mine, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } };
       while (await instance.collections.items.findOne(left, { projection: { _id: 1 } })) await wait(20);
       const errored = await instance.collections.items.countDocuments({ ...mine, indexing_status: 'errored' });
       if (errored > 0) throw new Error(`${errored} notes were not indexed`);

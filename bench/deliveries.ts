@@ -1,5 +1,5 @@
 import { call } from '../cli/api-client.js';
-import type { DeliveryState } from '../domain/states.js';
+import type { DeliveryState } from '../domain/webhooks/states.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { durationMs, percentile } from './support/measure.js';

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { call } from '../cli/api-client.js';
 import { QUERY_MODES } from '../domain/content/search.js';
+import { FINAL_INDEXING_STATUSES } from '../domain/content/states.js';
 import { startBenchInstance } from './support/instance.js';
 import { mean, normalisedGain, percentile } from './support/measure.js';
 import { readTestCollection } from './support/test-collection.js';
@@ -59,6 +60,6 @@ async function untilIndexed(
   collections: { items: { countDocuments(filter: object): Promise<number> } },
   count: number,
 ): Promise<void> {
-  while ((await collections.items.countDocuments({ indexing_status: { $in: ['completed', 'errored'] } })) < count)
+  while ((await collections.items.countDocuments({ indexing_status: { $in: FINAL_INDEXING_STATUSES } })) < count)
     await wait(500);
 }

@@ -6,44 +6,30 @@ import { workflowsLink } from './settings.js';
 
 /** @typedef {import('preact').ComponentChildren} Children */
 
-/** What a state means: `good`, `bad`, `warn` (retried), `busy` (in progress) or `idle`. @type {Record<string, string>} */
-const TONES = {
-  completed: 'good',
-  delivered: 'good',
-  success: 'good',
-  ready: 'good',
-  errored: 'bad',
-  permanently_failed: 'bad',
-  fail: 'bad',
-  error: 'bad',
-  failed: 'warn',
-  pending_human_input: 'warn',
-  processing: 'busy',
-  graph_creation: 'busy',
-  sweeping: 'busy',
-  running: 'busy',
-  retrying: 'busy',
-  syncing: 'busy',
-  provisioning: 'busy',
-};
+/**
+ * A state in the words and the colour of its table.
+ * @param {{ of: import('domain/state-machine.js').StateTable, state: string }} props
+ */
+export const State = ({ of, state }) => html`<${Tag} tone=${of[state]?.tone}>${labelOf(of, state)}</${Tag}>`;
 
-/** @type {Record<string, string>} */
-const LABELS = {
-  graph_creation: 'building graph',
-  sweeping: 'sending',
-  failed: 'will retry',
-  permanently_failed: 'failed',
-  pending_human_input: 'waits for a person',
-  fail: 'failed',
-};
+/** @param {{ tone?: import('domain/state-machine.js').Tone, children?: Children }} props */
+export const Tag = ({ tone = 'idle', children }) => html`<span class="state ${tone}">${children}</span>`;
 
-/** @param {string} state */
-export const toneOf = (state) => TONES[state] ?? 'idle';
+/** @param {import('domain/state-machine.js').StateTable} table @param {string} state */
+export const labelOf = (table, state) => table[state]?.label ?? words(state);
 
-/** @param {{ state: string, label?: string }} props */
-export const State = ({ state, label }) => html`
-  <span class="state ${toneOf(state)}">${label ?? LABELS[state] ?? words(state)}</span>
-`;
+/**
+ * The choices of a filter by state: all states, then each.
+ * @param {import('domain/state-machine.js').StateTable} table
+ * @returns {[string, string][]}
+ */
+export const stateChoices = (table) => [
+  ['', 'All states'],
+  .../** @type {[string, string][]} */ (Object.keys(table).map((state) => [state, capitalised(labelOf(table, state))])),
+];
+
+/** @param {string} text */
+const capitalised = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** @param {{ at: string | null | undefined }} props */
 export const Time = ({ at }) =>

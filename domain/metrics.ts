@@ -1,13 +1,14 @@
+import type { FinalIndexingStatus } from './content/states.js';
 import type { CrewOutcome } from './crews/workflow-contract.js';
-import type { DeliveryState, TerminalIndexingStatus } from './states.js';
 import type { CallbackEvent } from './webhooks/events.js';
+import type { DeliveryState } from './webhooks/states.js';
 
 /** The counters of a worker. */
 export interface WorkMetrics {
   /** An attempt whose outcome is stored. */
   deliveryAttempted(event: CallbackEvent, attempt: StoredAttempt): void;
   /** @param batch of this version of the item; its id has the time at which the request or sync was accepted */
-  itemFinished(status: TerminalIndexingStatus, batch: string): void;
+  itemFinished(status: FinalIndexingStatus, batch: string): void;
   jobFinished(status: 'success' | 'fail'): void;
   crewFinished(status: CrewOutcome['status']): void;
   syncFinished(status: 'completed' | 'failed'): void;

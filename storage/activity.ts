@@ -1,10 +1,12 @@
 import type { Document } from 'mongodb';
 import { AI_FEATURE_NAMES } from '../domain/ai-jobs/features.js';
-import { JOB_STATUSES, type JobStatus } from '../domain/ai-jobs/jobs.js';
+import { JOB_STATUS_TABLE, JOB_STATUSES, type JobStatus } from '../domain/ai-jobs/states.js';
+import { INDEXING_STATUSES, type IndexingStatus } from '../domain/content/states.js';
 import { lowestDeliveryId } from '../domain/ids.js';
 import { MAX_COUNTED } from '../domain/metrics.js';
-import { DELIVERY_STATES, type DeliveryState, INDEXING_STATUSES, type IndexingStatus } from '../domain/states.js';
+import { isFinalState } from '../domain/state-machine.js';
 import { CALLBACK_EVENTS } from '../domain/webhooks/events.js';
+import { DELIVERY_STATES, type DeliveryState } from '../domain/webhooks/states.js';
 import type { Collections } from './collections.js';
 import { JOB_LIST_INDEX, LIST_INDEX } from './indexes.js';
 
@@ -49,8 +51,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       // With the feature, each count starts in the index where the period starts.
       const submitted = { feature: { $in: [...AI_FEATURE_NAMES] }, created_at: { $gte: from } };
       return countEach(JOB_STATUSES, (status, limit) => {
-        const isUnfinished = status === 'queued' || status === 'processing';
-        const filter = { org, status, ...(isUnfinished ? {} : submitted) };
+        const filter = { org, status, ...(isFinalState(JOB_STATUS_TABLE, status) ? submitted : {}) };
         return aiJobs.countDocuments(filter, { limit, hint: JOB_LIST_INDEX });
       });
     },
@@ -66,7 +67,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
             org,
             event_type: { $in: [...CALLBACK_EVENTS] },
             // Each status: the index is sorted by it.
-            status: { $in: [...DELIVERY_STATES] },
+            status: { $in: DELIVERY_STATES },
             _id: { $gte: lowestDeliveryId(from.getTime()) },
           },
         },

@@ -1,7 +1,11 @@
 import type { Collection, Document } from 'mongodb';
+import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
+import { UNFINISHED_INDEXING_STATUSES } from '../domain/content/states.js';
+import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import { timeOfId } from '../domain/ids.js';
 import { type Backlog, MAX_COUNTED, type Waiting } from '../domain/metrics.js';
-import { OPEN_AUTHENTICATION_STATES } from '../domain/payments/authentications.js';
+import { OPEN_AUTHENTICATION_STATES } from '../domain/payments/states.js';
+import { UNFINISHED_DELIVERY_STATES } from '../domain/webhooks/states.js';
 import type { Collections } from './collections.js';
 import { LANE_INDEX } from './indexes.js';
 
@@ -20,22 +24,22 @@ export function createBacklogReader(collections: Collections): (now: Date) => Pr
   return async (now) => {
     const due = { $and: [{ $ne: ['$status', 'sweeping'] }, { $lte: ['$next_attempt_at', now] }] };
     const [itemGroups, rowsDue, deliveryGroups, deliveriesInLanes, jobs, crews, open] = await Promise.all([
-      countByState(items, 'indexing_status', ['queued', 'processing', 'graph_creation'], {
+      countByState(items, 'indexing_status', UNFINISHED_INDEXING_STATUSES, {
         oldest: { $min: '$batch' },
       }),
       items.countDocuments({ rows_due: { $gt: '' } }, { ...options('rows_due'), limit: MAX_COUNTED }),
-      countByState(deliveries, 'status', ['pending', 'sweeping', 'failed'], {
+      countByState(deliveries, 'status', UNFINISHED_DELIVERY_STATES, {
         oldest: { $min: '$created_at' },
         due: { $sum: { $cond: [due, 1, 0] } },
         since: { $min: { $cond: [due, '$next_attempt_at', null] } },
       }),
       deliveries.countDocuments({ 'queue.receiver': { $gt: '' } }, { ...options(LANE_INDEX), limit: MAX_COUNTED }),
-      countByState(aiJobs, 'status', ['queued', 'processing'], { oldest: { $min: '$created_at' } }),
-      countByState(crewExecutions, 'status', ['running', 'retrying', 'pending_human_input'], {
+      countByState(aiJobs, 'status', UNFINISHED_JOB_STATUSES, { oldest: { $min: '$created_at' } }),
+      countByState(crewExecutions, 'status', UNFINISHED_EXECUTION_STATUSES, {
         oldest: { $min: '$created_at' },
         since: { $min: '$waiting_since' },
       }),
-      countByState(authentications, 'status', [...OPEN_AUTHENTICATION_STATES], { oldest: { $min: '$created_at' } }),
+      countByState(authentications, 'status', OPEN_AUTHENTICATION_STATES, { oldest: { $min: '$created_at' } }),
     ]);
     return {
       items: waiting(itemGroups),

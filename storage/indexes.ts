@@ -1,4 +1,9 @@
 import type { Db, IndexDescription } from 'mongodb';
+import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
+import { UNFINISHED_INDEXING_STATUSES } from '../domain/content/states.js';
+import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
+import { OPEN_AUTHENTICATION_STATES } from '../domain/payments/states.js';
+import { UNFINISHED_DELIVERY_STATES } from '../domain/webhooks/states.js';
 
 /** Indexes that queries name as hints: others begin with the organisation too, and MongoDB would compare their plans. */
 export const LIST_INDEX = { org: 1, database_id: 1, indexing_status: 1, type: 1, _id: -1 } as const;
@@ -65,7 +70,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     {
       key: { check_at: 1 },
       name: 'to_check',
-      partialFilterExpression: { indexing_status: { $in: ['queued', 'processing', 'graph_creation'] } },
+      partialFilterExpression: { indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
     },
     // The reconciler: items whose index rows are out of date.
     { key: { check_at: 1 }, name: 'rows_due', partialFilterExpression: { rows_due: { $gt: '' } } },
@@ -104,14 +109,14 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     {
       key: { check_at: 1 },
       name: 'to_check',
-      partialFilterExpression: { status: { $in: ['pending', 'sweeping', 'failed'] } },
+      partialFilterExpression: { status: { $in: UNFINISHED_DELIVERY_STATES } },
     },
     // The deliveries that wait in a lane, by receiver.
     { key: LANE_INDEX, partialFilterExpression: { 'queue.receiver': { $gt: '' } } },
     // Whether unsent callbacks of jobs still need a retired signing key.
     {
       key: { org: 1, signing_key: 1 },
-      partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: ['pending', 'sweeping', 'failed'] } },
+      partialFilterExpression: { signing_key: { $gt: '' }, status: { $in: UNFINISHED_DELIVERY_STATES } },
     },
   ],
   // At most one rebuild runs.
@@ -131,7 +136,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     {
       key: { check_at: 1 },
       name: 'to_check',
-      partialFilterExpression: { status: { $in: ['started', 'eligibility_checked'] } },
+      partialFilterExpression: { status: { $in: OPEN_AUTHENTICATION_STATES } },
     },
     { key: { remove_at: 1 }, expireAfterSeconds: 0 },
   ],
@@ -143,17 +148,17 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     {
       key: { check_at: 1 },
       name: 'to_check',
-      partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
+      partialFilterExpression: { status: { $in: UNFINISHED_JOB_STATUSES } },
     },
-    { key: { org: 1, file_id: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
+    { key: { org: 1, file_id: 1 }, partialFilterExpression: { status: { $in: UNFINISHED_JOB_STATUSES } } },
     // The number of an organisation's unfinished jobs.
     {
       key: { org: 1, status: 1 },
       name: 'unfinished',
-      partialFilterExpression: { status: { $in: ['queued', 'processing'] } },
+      partialFilterExpression: { status: { $in: UNFINISHED_JOB_STATUSES } },
     },
     // Whether unfinished jobs still use a retired signing key.
-    { key: { org: 1, signing_key: 1 }, partialFilterExpression: { status: { $in: ['queued', 'processing'] } } },
+    { key: { org: 1, signing_key: 1 }, partialFilterExpression: { status: { $in: UNFINISHED_JOB_STATUSES } } },
     // The members of a group.
     { key: { org: 1, group: 1 }, partialFilterExpression: { group: { $exists: true } } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
@@ -171,13 +176,13 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     {
       key: { check_at: 1 },
       name: 'to_check',
-      partialFilterExpression: { status: { $in: ['running', 'retrying', 'pending_human_input'] } },
+      partialFilterExpression: { status: { $in: UNFINISHED_EXECUTION_STATUSES } },
     },
     // The number of an organisation's unfinished executions, and those that wait for a person.
     {
       key: { org: 1, status: 1, waiting_since: 1, _id: 1 },
       name: 'unfinished',
-      partialFilterExpression: { status: { $in: ['running', 'retrying', 'pending_human_input'] } },
+      partialFilterExpression: { status: { $in: UNFINISHED_EXECUTION_STATUSES } },
     },
     { key: { org: 1, crew: 1, created_at: -1, _id: -1 } },
     { key: { org: 1, crew: 1, status: 1, created_at: -1, _id: -1 } },

@@ -1,4 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
+import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
+import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import type { AddedUse } from '../domain/quotas.js';
 import type { AiJobRecord } from './ai-jobs/job-record.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
@@ -81,11 +83,11 @@ function measuresOf(collections: UsageCollections) {
       connectors: await connectors.countDocuments({ org, deleted_at: null }, { session }),
     }),
     jobs: async (org, session) => ({
-      queued_jobs: await aiJobs.countDocuments({ org, status: { $in: ['queued', 'processing'] } }, { session }),
+      queued_jobs: await aiJobs.countDocuments({ org, status: { $in: UNFINISHED_JOB_STATUSES } }, { session }),
     }),
     crews: async (org, session) => ({
       running_crews: await crewExecutions.countDocuments(
-        { org, status: { $in: ['running', 'retrying', 'pending_human_input'] } },
+        { org, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
         { session },
       ),
     }),

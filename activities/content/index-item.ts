@@ -6,10 +6,11 @@ import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
+import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import type { ItemOutcome, ItemRef, OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
-import { isTerminal, type TerminalIndexingStatus } from '../../domain/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
 import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
@@ -156,9 +157,9 @@ export function createItemActivities(deps: ItemDependencies) {
   /** @returns the outcome that another run has stored, after it starts the delivery: that run may have died before */
   async function storedOutcome(ref: OwnedItemRef): Promise<ItemOutcome | null> {
     const item = await items.getByRef(ref);
-    if (!item || !isTerminal(item.indexing_status)) return null;
+    if (!item || !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return null;
     const { error_code, error_message } = item;
-    const status = item.indexing_status as TerminalIndexingStatus;
+    const status = item.indexing_status as FinalIndexingStatus;
     const outcome: ItemOutcome =
       error_code === null || error_message === null ? { status } : { status, error_code, error_message };
     await finish(ref, outcome);

@@ -1,7 +1,8 @@
+import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { createSemaphore } from '../../domain/semaphore.js';
-import { isTerminal } from '../../domain/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
 import { superseded } from './item-failures.js';
@@ -48,7 +49,7 @@ export function createItemRuns(
       const first = await items.beginRun(ref, { step, status, again: false });
       if (first) return untilEnd(ref, cancelled, (signal) => work(first, signal));
       const item = await items.getByRef(ref);
-      if (!item || isTerminal(item.indexing_status)) throw superseded();
+      if (!item || isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) throw superseded();
       if ((item.runs?.crashed ?? 0) >= MAX_CRASHES)
         throw new ExtractionError('E2003', `Processing it ended ${MAX_CRASHES} times with the loss of its process.`);
       await alone.acquire(cancelled);

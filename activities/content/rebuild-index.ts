@@ -3,9 +3,10 @@ import type { Logger } from 'pino';
 import { describeModel, type Embedders, isSameModel, modelOf } from '../../domain/content/embedding-models.js';
 import { type NextIndex, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { type Embedder, type SearchIndex, SearchIndexError } from '../../domain/content/search.js';
+import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import type { RebuildProgress, RebuildRef, RebuiltDatabase } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { isTerminal } from '../../domain/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import { FOR_CLIENT } from '../../domain/workflow-contract.js';
 import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
@@ -226,7 +227,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     const current = new Set(
       owners.flatMap(({ _id, version, served_version, indexing_status }) => [
         `${_id}/${served_version}`,
-        ...(isTerminal(indexing_status) ? [] : [`${_id}/${version}`]),
+        ...(isFinalState(INDEXING_STATUS_TABLE, indexing_status) ? [] : [`${_id}/${version}`]),
       ]),
     );
     return page.filter(({ item, version }) => current.has(`${item}/${version}`));

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import { describePolledJob } from '../../domain/ai-jobs/job-payload.js';
-import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
+import { JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newJobGroupId } from '../../domain/ids.js';

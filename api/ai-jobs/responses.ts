@@ -1,6 +1,6 @@
 /** Responses of the AI job service. */
 import { z } from 'zod';
-import { JOB_STATUSES } from '../../domain/ai-jobs/jobs.js';
+import { JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { listSchema } from '../pagination.js';

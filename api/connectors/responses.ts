@@ -1,6 +1,7 @@
 /** Responses of the routes for connectors. */
 import { z } from 'zod';
-import { CONNECTOR_KINDS, SYNC_STATUSES, scheduleSchema } from '../../domain/connectors/connectors.js';
+import { CONNECTOR_KINDS, scheduleSchema } from '../../domain/connectors/connectors.js';
+import { SYNC_STATUSES } from '../../domain/connectors/states.js';
 import type { ConnectorRecord, SyncRecord } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord } from '../../storage/connectors/resources.js';
 import { listSchema } from '../pagination.js';

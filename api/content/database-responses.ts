@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { metadataFieldSchema } from '../../domain/content/databases.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
-import { DATABASE_STATUSES, INDEXING_STATUSES } from '../../domain/states.js';
+import { DATABASE_STATUSES, INDEXING_STATUSES } from '../../domain/content/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { listSchema } from '../pagination.js';
 

@@ -5,7 +5,6 @@ import { ServiceError } from '../../domain/errors.js';
 import { withPauses } from '../../domain/event-loop.js';
 import { sha256Hex } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
-import type { IndexingStatus } from '../../domain/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import {
   addedUse,
@@ -36,9 +35,6 @@ export interface IngestTarget {
   upsert: boolean;
 }
 
-/** An item in another status, such as errored, is indexed again even with the same content. */
-const REUSABLE: readonly IndexingStatus[] = ['queued', 'processing', 'graph_creation', 'completed'];
-
 /** @throws ServiceError SOURCE_ALREADY_EXISTS when an id exists and `upsert` is false */
 export async function planIngest(
   itemQueue: Pick<ItemQueue, 'findExisting'>,
@@ -64,7 +60,7 @@ export async function planIngest(
   for await (const { id, content, sha256 } of withPauses(valid)) {
     const existing = existingById.get(id);
     const content_hash = contentHashOf(content, sha256, collection);
-    if (existing && existing.content_hash === content_hash && REUSABLE.includes(existing.indexing_status)) {
+    if (existing && existing.content_hash === content_hash && existing.indexing_status !== 'errored') {
       plan.unchanged.push(existing);
       continue;
     }

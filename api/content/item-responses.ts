@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { asServed } from '../../domain/content/items.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
+import { INDEXING_STATUSES } from '../../domain/content/states.js';
 import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
-import { INDEXING_STATUSES } from '../../domain/states.js';
 import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { listSchema, nextCursorSchema } from '../pagination.js';

@@ -2,8 +2,9 @@ import Router from '@koa/router';
 import { nameSchema, type OwnedDatabase } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
 import { idListSchema, requestedIds } from '../../domain/content/items.js';
+import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import { ServiceError } from '../../domain/errors.js';
-import { isTerminal } from '../../domain/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import type { Items } from '../../storage/content/items.js';
@@ -88,7 +89,7 @@ async function requireRefs(
   if (found.length === 0) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
   return found.flatMap(({ _id, id, served_version, indexing_status }) => {
     if (served_version !== null) return { item: _id, version: served_version };
-    if (isTerminal(indexing_status)) return [];
+    if (isFinalState(INDEXING_STATUS_TABLE, indexing_status)) return [];
     throw sourceProcessing(id);
   });
 }

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { EXECUTION_STATUSES, type ExecutionStatus } from '../../domain/crews/crews.js';
+import { EXECUTION_STATUSES, type ExecutionStatus } from '../../domain/crews/states.js';
 import type { ListPosition } from '../../storage/crews/execution-lists.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 import type { CrewExecutions } from '../../storage/crews/executions.js';

@@ -1,11 +1,7 @@
 /** Responses of the crew service. */
 import { z } from 'zod';
-import {
-  CREW_TASK_STATUSES,
-  type DeployedCrew,
-  EXECUTION_ERROR_CODES,
-  EXECUTION_STATUSES,
-} from '../../domain/crews/crews.js';
+import { type DeployedCrew, EXECUTION_ERROR_CODES } from '../../domain/crews/crews.js';
+import { CREW_TASK_STATUSES, EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
 import { listSchema } from '../pagination.js';
 

@@ -4,12 +4,9 @@ import { z } from 'zod';
 import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
-import {
-  AUTHENTICATION_STATES,
-  createAuthenticationSchema,
-  isAuthenticationId,
-} from '../../domain/payments/authentications.js';
+import { createAuthenticationSchema, isAuthenticationId } from '../../domain/payments/authentications.js';
 import { endedDelivery } from '../../domain/payments/ended-delivery.js';
+import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import type { PaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';

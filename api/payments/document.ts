@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SDK_NEXT_ACTIONS } from '../../domain/payments/authentications.js';
+import { ENDED_AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
@@ -12,7 +13,7 @@ const endedEventSchema = z.object({
   event: z.literal(AUTHENTICATION_ENDED),
   delivery_id: z.string(),
   authentication_id: z.string(),
-  status: z.enum(['closed', 'expired']),
+  status: z.enum(ENDED_AUTHENTICATION_STATES),
   amount: z.int(),
   currency: z.string(),
   sdk_next_action: z

@@ -1,12 +1,8 @@
 /** Responses of the payment service. */
 import { z } from 'zod';
-import {
-  AUTHENTICATION_STATES,
-  createAuthenticationSchema,
-  SDK_NEXT_ACTIONS,
-  statusAt,
-} from '../../domain/payments/authentications.js';
+import { createAuthenticationSchema, SDK_NEXT_ACTIONS, statusAt } from '../../domain/payments/authentications.js';
 import { DECISION_EFFECTS, DECISION_SIGNALS } from '../../domain/payments/eligibility-decision.js';
+import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import { listSchema } from '../pagination.js';
 import { shownOnce } from '../webhooks/signing-secret.js';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
-import { DELIVERY_STATES } from '../../domain/states.js';
+import { DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';

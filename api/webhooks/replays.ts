@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { newReplayId } from '../../domain/ids.js';
-import { RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
+import { RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
 import type { ReplayRecord, Replays } from '../../storage/webhooks/replays.js';

@@ -1,7 +1,8 @@
 /** Responses of the routes for the registration, deliveries and bulk retries. */
 import { z } from 'zod';
-import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
+import { INDEXING_STATUSES } from '../../domain/content/states.js';
 import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks/events.js';
+import { DELIVERY_STATES, REPLAY_STATUSES } from '../../domain/webhooks/states.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
 import type { ReplayRecord } from '../../storage/webhooks/replays.js';
@@ -147,7 +148,7 @@ export const replayAcceptedSchema = z.object({
 export const replaySchema = z
   .object({
     replay_id: z.string(),
-    status: z.enum(['running', 'completed', 'cancelled']),
+    status: z.enum(REPLAY_STATUSES),
     matching,
     requeued: z
       .int()

@@ -1,14 +1,18 @@
 import type { Client } from '@temporalio/client';
+import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
+import { UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
+import { UNFINISHED_EXECUTION_STATUSES } from '../../domain/crews/states.js';
+import { UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import type { Collections } from '../../storage/collections.js';
 import type { FaultLog } from './faults.js';
 import type { ClusterReceiver } from './receiver.js';
 
 /** Records that are not at their end, by collection. */
 const UNFINISHED = {
-  items: { indexing_status: { $in: ['queued', 'processing', 'graph_creation'] } },
-  deliveries: { status: { $in: ['pending', 'sweeping', 'failed'] } },
-  ai_jobs: { status: { $in: ['queued', 'processing'] } },
-  crew_executions: { status: { $in: ['running', 'pending_human_input', 'retrying'] } },
+  items: { indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
+  deliveries: { status: { $in: UNFINISHED_DELIVERY_STATES } },
+  ai_jobs: { status: { $in: UNFINISHED_JOB_STATUSES } },
+  crew_executions: { status: { $in: UNFINISHED_EXECUTION_STATUSES } },
 } as const;
 
 /** Workflows that schedules start all the time. */

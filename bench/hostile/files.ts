@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { deflateSync } from 'node:zlib';
 import { call } from '../../cli/api-client.js';
+import { FINAL_INDEXING_STATUSES } from '../../domain/content/states.js';
 import { bomb, docx, zip } from '../../test/fixtures/made-files.js';
 import type { HostileCase, Target } from './case.js';
 import { send } from './send.js';
@@ -19,7 +20,7 @@ async function ingestFile(target: Target, filename: string, content: string | Bu
   const path = `/context/status?database=${target.database}&id=${id}`;
   for (;;) {
     const { indexing_status, error_code } = (await call(target, 'GET', path)).statuses[0];
-    if (['completed', 'errored'].includes(indexing_status)) return `${indexing_status} ${error_code ?? ''}`.trim();
+    if (FINAL_INDEXING_STATUSES.includes(indexing_status)) return `${indexing_status} ${error_code ?? ''}`.trim();
     if (target.signal.aborted) {
       // The next case must not pay for this file.
       await call(target, 'DELETE', '/context', { database: target.database, id });

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { request as call } from '../../cli/api-client.js';
+import { EXECUTION_STATUS_TABLE } from '../../domain/crews/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import type { HostileCase, Respond } from './case.js';
 import { sendChunksOfOneByte, serveForeign } from './serve.js';
 
@@ -79,7 +81,7 @@ export const TOOL_CASES: readonly HostileCase[] = TOOLS.map(({ what }, n) => ({
       const { kickoff_id } = await call(access, 'POST', `/crews/tool-${n}/kickoff`, { inputs: {} });
       for (;;) {
         const { status } = await call(access, 'GET', `/crews/tool-${n}/${kickoff_id}/status`);
-        if (['completed', 'error'].includes(status)) return status;
+        if (isFinalState(EXECUTION_STATUS_TABLE, status)) return status;
         if (target.signal.aborted) return `still ${status}`;
         await wait(300);
       }

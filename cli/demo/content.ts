@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { INDEXING_STATUS_TABLE, type IndexingStatus } from '../../domain/content/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import { type ApiAccess, call } from '../api-client.js';
 import type { DemoReceiver } from './receiver.js';
 import { printDone, printHeading, printItem, printQuote, printRelations } from './screen.js';
@@ -18,7 +20,6 @@ const FILES = [
   'visitor-notes.md',
 ];
 const QUESTION = 'How often does the lamp of the lighthouse flash?';
-const TERMINAL_STATUSES = ['completed', 'errored'];
 
 /** @returns the name of the database */
 export async function startContent(api: ApiAccess, receiver: DemoReceiver): Promise<string> {
@@ -41,7 +42,7 @@ export async function startContent(api: ApiAccess, receiver: DemoReceiver): Prom
 export async function showContent(api: ApiAccess, receiver: DemoReceiver, database: string): Promise<void> {
   printHeading(`Content: ${FILES.length} files`, `database ${database}`);
   const started = Date.now();
-  const seen = new Map(FILES.map((id) => [id, [] as string[]]));
+  const seen = new Map(FILES.map((id) => [id, [] as IndexingStatus[]]));
   await until('the files', async () => {
     const { statuses } = await call(api, 'GET', `/context/status?database=${database}&ids=${FILES.join(',')}`);
     for (const { id, indexing_status, error_message } of statuses) {
@@ -49,9 +50,9 @@ export async function showContent(api: ApiAccess, receiver: DemoReceiver, databa
       if (states.at(-1) === indexing_status) continue;
       states.push(indexing_status);
       const seconds = (Date.now() - started) / 1000;
-      if (TERMINAL_STATUSES.includes(indexing_status)) printItem(id, states, seconds, error_message);
+      if (isFinalState(INDEXING_STATUS_TABLE, indexing_status)) printItem(id, states, seconds, error_message);
     }
-    return [...seen.values()].every((states) => TERMINAL_STATUSES.includes(states.at(-1) ?? ''));
+    return [...seen.values()].every((states) => isFinalState(INDEXING_STATUS_TABLE, states.at(-1) ?? 'queued'));
   });
   const verified = await until('the webhooks', () => {
     const ids = FILES.filter((id) => receiver.items.some((event) => event.id === id));

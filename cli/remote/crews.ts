@@ -1,4 +1,5 @@
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
+import { CREW_TASK_STATUS_TABLE, EXECUTION_STATUS_TABLE } from '../../domain/crews/states.js';
 import { fields, localTime, paint, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -38,10 +39,15 @@ export async function showExecution(crew: string, kickoff_id: string, options: S
   print({ json: options.json, data }, () => {
     const { status, error, deadline = null, progress, tasks, result } = data;
     const done = `${progress.completed_tasks} of ${progress.total_tasks} tasks`;
-    const rows = tasks.map((task) => [task.name, task.agent, paintState(task.status), task.attempts]);
+    const rows = tasks.map((task) => [
+      task.name,
+      task.agent,
+      paintState(CREW_TASK_STATUS_TABLE, task.status),
+      task.attempts,
+    ]);
     const details = {
       execution: kickoff_id,
-      status: paintState(status),
+      status: paintState(EXECUTION_STATUS_TABLE, status),
       progress: done,
       error,
       deadline: localTime(deadline),
@@ -63,7 +69,7 @@ export async function listExecutions(
   }, limit);
   const executions = await collect(pages);
   const rows = executions.map(({ execution_id, status, current_task, created_at }) => {
-    return [execution_id, paintState(status), current_task, localTime(created_at)];
+    return [execution_id, paintState(EXECUTION_STATUS_TABLE, status), current_task, localTime(created_at)];
   });
   print({ json: options.json, data: { executions } }, () => table(['execution', 'status', 'task', 'created'], rows));
 }

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { bodyOf } from '../../client/index.js';
+import { DATABASE_STATUS_TABLE } from '../../domain/content/states.js';
 import { byteSize, fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -27,7 +28,7 @@ export async function listDatabases(options: ServerOptions): Promise<void> {
   const databases = await collect(pages);
   const rows = databases.map(({ database, status, created_at }) => [
     database,
-    paintState(status),
+    paintState(DATABASE_STATUS_TABLE, status),
     localTime(created_at),
   ]);
   print({ json: options.json, data: { databases } }, () => table(['database', 'status', 'created'], rows));

@@ -1,4 +1,5 @@
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
+import { DELIVERY_STATE_TABLE } from '../../domain/webhooks/states.js';
 import { type DeliveryEvent, describeEvent, readEvents } from './events.js';
 import { fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type Server, type ServerOptions } from './server.js';
@@ -28,7 +29,15 @@ export async function listDeliveries({ status, docId, limit, ...options }: ListO
   const { list } = routes(findServer(options), options);
   const deliveries = await collect(everyEntry((cursor) => list({ status, doc_id: docId, cursor }), limit));
   const rows = deliveries.map(({ delivery_id, event_type, doc_id, status, attempts, error_code, updated_at }) => {
-    return [delivery_id, event_type, doc_id, paintState(status), attempts, error_code, localTime(updated_at)];
+    return [
+      delivery_id,
+      event_type,
+      doc_id,
+      paintState(DELIVERY_STATE_TABLE, status),
+      attempts,
+      error_code,
+      localTime(updated_at),
+    ];
   });
   const head = ['delivery', 'event', 'of', 'status', 'attempts', 'error', 'updated'];
   print({ json: options.json, data: { deliveries } }, () => table(head, rows));
@@ -46,7 +55,7 @@ export async function showDelivery(id: string, options: ServiceOptions): Promise
     const ui = server.temporalUiUrl ? `${server.temporalUiUrl}/namespaces/default/workflows/${workflow}` : workflow;
     const times = { created: localTime(created_at), updated: localTime(updated_at), next: localTime(next_attempt_at) };
     return [
-      fields({ ...others, status: paintState(status), ...times, workflow: ui }),
+      fields({ ...others, status: paintState(DELIVERY_STATE_TABLE, status), ...times, workflow: ui }),
       table(['attempt', 'status', 'took', 'error', 'response'], rows),
       ...(payload === null ? [] : [JSON.stringify(payload, null, 2)]),
     ].join('\n\n');

@@ -1,7 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { bodyOf, type Postback, PostbackError } from '../../client/index.js';
+import { JOB_STATUS_TABLE } from '../../domain/ai-jobs/states.js';
+import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
+import { EXECUTION_STATUS_TABLE } from '../../domain/crews/states.js';
 import type { StreamedEvent, StreamedEventType } from '../../domain/events/events.js';
+import { DELIVERY_STATE_TABLE } from '../../domain/webhooks/states.js';
 import { localTime, paint, paintState } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
@@ -60,9 +64,16 @@ function isRejection(error: unknown): boolean {
 
 export type DeliveryEvent = Extract<StreamedEvent, { event: 'delivery.status_changed' }>;
 
+const TABLES = {
+  'indexing.status_changed': INDEXING_STATUS_TABLE,
+  'delivery.status_changed': DELIVERY_STATE_TABLE,
+  'job.status_changed': JOB_STATUS_TABLE,
+  'execution.status_changed': EXECUTION_STATUS_TABLE,
+};
+
 /** An event on one line. */
 export function describeEvent(event: StreamedEvent): string {
-  const state = 'status' in event ? paintState(event.status) : 'deleted';
+  const state = event.event === 'item.deleted' ? 'deleted' : paintState(TABLES[event.event], event.status);
   const error = 'error_code' in event ? paint('red', event.error_code ?? '') : '';
   const parts = [localTime(event.timestamp), state, ...subjectOf(event), error];
   return parts.filter((part) => part !== '').join('  ');

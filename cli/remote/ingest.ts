@@ -6,7 +6,8 @@ import { MultiBar, Presets } from 'cli-progress';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
 import { inBatches } from '../../domain/batches.js';
-import { INDEXING_STATUSES } from '../../domain/states.js';
+import { INDEXING_STATUS_TABLE, INDEXING_STATUSES } from '../../domain/content/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import { readEvents } from './events.js';
 import { isTerminal, paint, paintState, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
@@ -106,7 +107,7 @@ async function send(client: Postback, batch: readonly Source[], options: IngestO
 /** Reads the statuses until each item has ended, and shows how many are in which state. */
 async function watch(client: Postback, outcomes: Outcome[], options: IngestOptions): Promise<void> {
   const progress = options.json ? null : createProgress(outcomes.length);
-  const open = () => outcomes.filter(({ status }) => status !== 'completed' && status !== 'errored');
+  const open = () => outcomes.filter(({ status }) => !isFinalState(INDEXING_STATUS_TABLE, status));
   const events = followEvents(client, outcomes, options);
   let nextRead = 0;
   try {
@@ -173,7 +174,7 @@ function createProgress(total: number) {
     return {
       show(outcomes: readonly Outcome[]) {
         for (const outcome of outcomes) {
-          if (reported.has(outcome) || !['completed', 'errored'].includes(outcome.status)) continue;
+          if (reported.has(outcome) || !isFinalState(INDEXING_STATUS_TABLE, outcome.status)) continue;
           reported.add(outcome);
           console.log(`${outcome.status} ${outcome.id}`);
         }
@@ -187,13 +188,15 @@ function createProgress(total: number) {
     Presets.shades_classic,
   );
   const width = Math.max(...INDEXING_STATUSES.map((state) => state.length));
-  const label = (state: string) => paintState(state.padEnd(width));
   const byState = new Map(
-    INDEXING_STATUSES.map((state) => [state, bars.create(total, 0, { state: label(state), note: '' })]),
+    INDEXING_STATUSES.map((state) => [
+      state,
+      bars.create(total, 0, { state: paintState(INDEXING_STATUS_TABLE, state, state.padEnd(width)), note: '' }),
+    ]),
   );
   return {
     show(outcomes: readonly Outcome[]) {
-      const ended = outcomes.filter(({ status }) => status === 'completed' || status === 'errored').length;
+      const ended = outcomes.filter(({ status }) => isFinalState(INDEXING_STATUS_TABLE, status)).length;
       const perSecond = ended / ((Date.now() - started) / 1_000);
       const left = ended === 0 ? '' : `${perSecond.toFixed(1)}/s, ${Math.ceil((total - ended) / perSecond)} s left`;
       for (const [state, bar] of byState) {

@@ -1,5 +1,5 @@
 import { bodyOf } from '../../client/index.js';
-import type { IndexingStatus } from '../../domain/states.js';
+import { INDEXING_STATUS_TABLE, type IndexingStatus } from '../../domain/content/states.js';
 import { byteSize, fields, localTime, paint, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -24,7 +24,15 @@ export async function listItems({ database, collection, status, limit, ...option
   const items = await collect(pages);
   const rows = items.map(({ id, collection, type, indexing_status, source, updated_at, error_code }) => {
     const size = source.size === null ? '' : byteSize(source.size);
-    return [id, collection, type, paintState(indexing_status), error_code, size, localTime(updated_at)];
+    return [
+      id,
+      collection,
+      type,
+      paintState(INDEXING_STATUS_TABLE, indexing_status),
+      error_code,
+      size,
+      localTime(updated_at),
+    ];
   });
   const head = ['id', 'collection', 'type', 'status', 'error', 'size', 'updated'];
   print({ json: options.json, data: { items } }, () => table(head, rows));
@@ -48,7 +56,7 @@ export async function showItem(id: string, { database, collection, ...options }:
       title,
       collection: data.collection,
       type,
-      status: paintState(indexing_status),
+      status: paintState(INDEXING_STATUS_TABLE, indexing_status),
       error: error_code === null ? null : `${error_code} ${error_message}`,
       metadata: JSON.stringify(metadata),
       updated: localTime(updated_at),

@@ -2,6 +2,7 @@ import { openAsBlob } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
+import { JOB_STATUS_TABLE } from '../../domain/ai-jobs/states.js';
 import { fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -33,7 +34,7 @@ export async function runJob(model: string, file: string | undefined, options: R
     }),
   );
   if (options.wait) return printJob(await ended(client, job.job_id), json);
-  print({ json, data: job }, () => `${job.job_id}  ${paintState(job.status)}`);
+  print({ json, data: job }, () => `${job.job_id}  ${paintState(JOB_STATUS_TABLE, job.status)}`);
 }
 
 /** `postback jobs show` */
@@ -50,7 +51,13 @@ export async function listJobs({ limit, ...options }: ServerOptions & { limit: n
   }, limit);
   const jobs = await collect(pages);
   const rows = jobs.map(({ job_id, feature, subfeature, provider, status, created_at, error }) => {
-    return [job_id, `${feature}/${subfeature}/${provider}`, paintState(status), localTime(created_at), error?.message];
+    return [
+      job_id,
+      `${feature}/${subfeature}/${provider}`,
+      paintState(JOB_STATUS_TABLE, status),
+      localTime(created_at),
+      error?.message,
+    ];
   });
   print({ json: options.json, data: { jobs } }, () => table(['job', 'model', 'status', 'created', 'error'], rows));
 }
@@ -93,7 +100,7 @@ function printJob(job: Schemas['Job'], json: boolean | undefined): void {
     const details = {
       job: job_id,
       model,
-      status: paintState(status),
+      status: paintState(JOB_STATUS_TABLE, status),
       finished: localTime(finished_at),
       error: error?.message,
     };

@@ -3,6 +3,12 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { bodyOf } from '../../client/index.js';
+import { JOB_STATUS_TABLE } from '../../domain/ai-jobs/states.js';
+import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
+import { CREW_TASK_STATUS_TABLE } from '../../domain/crews/states.js';
+import { AUTHENTICATION_STATE_TABLE } from '../../domain/payments/states.js';
+import type { StateTable } from '../../domain/state-machine.js';
+import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
 import { stopRequested } from '../../runtime/process.js';
 import { type CallbackKeys, callbackKeys, checkCallback, type VerifyOptions } from './callbacks.js';
 import { localTime, paint, paintState } from './output.js';
@@ -90,12 +96,25 @@ async function forward(url: string, request: IncomingMessage, body: Buffer) {
   }
 }
 
+/** The states of what a callback is about. */
+function tableOf(event: string): StateTable {
+  if (event === 'indexing.status_changed') return INDEXING_STATUS_TABLE;
+  if (event === 'async_job_completed') return JOB_STATUS_TABLE;
+  return event === AUTHENTICATION_ENDED ? AUTHENTICATION_STATE_TABLE : CREW_TASK_STATUS_TABLE;
+}
+
 function asLine(body: Buffer, failure: string | null, status: number, checked: boolean): string {
   const { event = 'no event', status: state, test, ...ids } = parsed(body);
   const id = ids.id ?? ids.job_id ?? ids.execution_id ?? ids.authentication_id ?? '';
   const wrong = checked ? paint('red', `✗ ${failure}`) : paint('yellow', '? not verified');
   const verdict = failure === null ? paint('green', '✓') : wrong;
-  const parts = [localTime(new Date().toISOString()), verdict, paint('bold', event), id, state && paintState(state)];
+  const parts = [
+    localTime(new Date().toISOString()),
+    verdict,
+    paint('bold', event),
+    id,
+    state && paintState(tableOf(event), state),
+  ];
   return [...parts, test && 'test', paint('dim', `→ ${status}`)].filter(Boolean).join('  ');
 }
 

@@ -1,28 +1,10 @@
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
+import type { StateTable, Tone } from '../../domain/state-machine.js';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours of states, the same in every command. */
-const STATE_STYLES: Record<string, Style> = {
-  queued: 'gray',
-  pending: 'gray',
-  processing: 'yellow',
-  running: 'yellow',
-  retrying: 'yellow',
-  sweeping: 'yellow',
-  pending_human_input: 'magenta',
-  graph_creation: 'cyan',
-  completed: 'green',
-  delivered: 'green',
-  ready: 'green',
-  success: 'green',
-  errored: 'red',
-  error: 'red',
-  fail: 'red',
-  failed: 'red',
-  permanently_failed: 'red',
-};
+const STYLES: Record<Tone, Style> = { idle: 'gray', busy: 'yellow', good: 'green', warn: 'magenta', bad: 'red' };
 
 /** Whether output goes to a person, who can read colours and moving bars. */
 export function isTerminal(): boolean {
@@ -34,8 +16,9 @@ export function paint(style: Style, text: string): string {
   return isTerminal() && !process.env.NO_COLOR ? styleText(style, text, { validateStream: false }) : text;
 }
 
-export function paintState(state: string): string {
-  return paint(STATE_STYLES[state] ?? 'white', state);
+/** @param text what is shown instead of the state's name */
+export function paintState(table: StateTable, state: string, text = state): string {
+  return paint(STYLES[table[state]?.tone ?? 'idle'], text);
 }
 
 /** Prints data as JSON when that was asked for, else as `text` says. */

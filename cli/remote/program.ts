@@ -1,6 +1,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { INDEXING_STATUSES } from '../../domain/content/states.js';
 import { STREAMED_EVENTS } from '../../domain/events/events.js';
-import { DELIVERY_STATES, INDEXING_STATUSES } from '../../domain/states.js';
+import { DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { withDetails } from './server.js';
 import { TRIGGERS } from './trigger.js';
 

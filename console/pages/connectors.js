@@ -1,3 +1,4 @@
+import { SYNC_STATUS_TABLE } from 'domain/connectors/states.js';
 import { call, withQuery } from '../api.js';
 import { count, plural } from '../format.js';
 import { html } from '../html.js';
@@ -90,10 +91,11 @@ function changesOf(sync) {
 
 /** @param {{ status: any }} props */
 function SyncState({ status: { syncing, last_sync } }) {
-  if (syncing) return html`<${ui.State} state="syncing" />`;
-  if (!last_sync) return html`<${ui.State} state="none" label="not yet" />`;
-  const state = last_sync.status === 'failed' ? 'error' : last_sync.counts.failed > 0 ? 'failed' : 'completed';
-  return html`<${ui.State} state=${state} label=${state === 'failed' ? `${count(last_sync.counts.failed)} failed` : last_sync.status} />`;
+  if (syncing) return html`<${ui.Tag} tone="busy">syncing</${ui.Tag}>`;
+  if (!last_sync) return html`<${ui.Tag}>not yet</${ui.Tag}>`;
+  const failed = last_sync.status === 'completed' ? last_sync.counts.failed : 0;
+  if (failed > 0) return html`<${ui.Tag} tone="warn">${count(failed)} failed</${ui.Tag}>`;
+  return html`<${ui.State} of=${SYNC_STATUS_TABLE} state=${last_sync.status} />`;
 }
 
 /** @param {{ id: string, onChanged: () => Promise<void> }} props */

@@ -1,3 +1,5 @@
+import { CREW_TASK_STATUS_TABLE, EXECUTION_STATUS_TABLE } from 'domain/crews/states.js';
+import { isFinalState } from 'domain/state-machine.js';
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { duration, plural } from '../format.js';
@@ -145,7 +147,7 @@ function ExecutionList({ crew, names, id }) {
   /** @type {import('../ui.js').Column<Execution>[]} */
   const columns = [
     { title: 'Execution', cell: (each) => html`${each.crew}<small>${each.execution_id}</small>` },
-    { title: 'State', cell: ({ status }) => html`<${ui.State} state=${status} />` },
+    { title: 'State', cell: ({ status }) => html`<${ui.State} of=${EXECUTION_STATUS_TABLE} state=${status} />` },
     {
       title: 'Task',
       className: 'wide',
@@ -191,7 +193,7 @@ function ExecutionDrawer({ crew, id }) {
   const execution = useLive(
     async (signal) => /** @type {Schemas['CrewExecution']} */ (await call('GET', path, { as: 'crew', signal })),
     [path],
-    (data) => (data && ['completed', 'error'].includes(data.status) ? 0 : 2_000),
+    (data) => (data && isFinalState(EXECUTION_STATUS_TABLE, data.status) ? 0 : 2_000),
   );
   const { data } = execution;
   return html`
@@ -203,7 +205,7 @@ function ExecutionDrawer({ crew, id }) {
         html`
           ${data.error && html`<div class="problem tall" role="alert"><span>${data.error}</span></div>`}
           <${ui.Facts} entries=${[
-            ['State', html`<${ui.State} state=${data.status} />`],
+            ['State', html`<${ui.State} of=${EXECUTION_STATUS_TABLE} state=${data.status} />`],
             ['Model', data.model],
             ['Time', duration(data.execution_time * 1000)],
             ['Execution', html`<code>${id}</code>`],
@@ -213,7 +215,7 @@ function ExecutionDrawer({ crew, id }) {
             ${data.tasks.map(
               (task) => html`
                 <li key=${task.task_id}>
-                  <div class="timeline-head"><strong>${task.name.replaceAll('_', ' ')}</strong><${ui.State} state=${task.status} />
+                  <div class="timeline-head"><strong>${task.name.replaceAll('_', ' ')}</strong><${ui.State} of=${CREW_TASK_STATUS_TABLE} state=${task.status} />
                     <span class="muted">${task.agent}, ${plural(task.attempts, 'attempt')}</span></div>
                   ${task.output && html`<details><summary>Output</summary><${ui.Block} label="Output">${task.output}</${ui.Block}></details>`}
                 </li>

@@ -1,3 +1,5 @@
+import { isFinalState } from 'domain/state-machine.js';
+import { DELIVERY_STATE_TABLE, RETRYABLE_DELIVERY_STATES } from 'domain/webhooks/states.js';
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { duration, plural, words } from '../format.js';
@@ -30,16 +32,9 @@ const KIND_OF_EVENT = {
   async_job_completed: 'job',
   'authentication.ended': 'authentication',
 };
-const STATES = /** @type {[string, string][]} */ ([
-  ['', 'All states'],
-  ['pending', 'Pending'],
-  ['sweeping', 'Sending'],
-  ['delivered', 'Delivered'],
-  ['failed', 'Will retry'],
-  ['permanently_failed', 'Failed'],
-]);
-const RETRYABLE = ['failed', 'permanently_failed'];
-const FINAL = ['delivered', 'permanently_failed'];
+const STATES = ui.stateChoices(DELIVERY_STATE_TABLE);
+
+const REPLAYED = STATES.filter(([state]) => RETRYABLE_DELIVERY_STATES.some((retryable) => retryable === state));
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Deliveries({ parameters }) {
@@ -112,7 +107,7 @@ function DeliveryList({ deliveries, parameters }) {
       title: 'About',
       cell: (delivery) => html`${titleOf(delivery)}<small>${NAMES[kindOf(delivery)]}, ${eventOf(delivery)}</small>`,
     },
-    { title: 'State', cell: ({ status }) => html`<${ui.State} state=${status} />` },
+    { title: 'State', cell: ({ status }) => html`<${ui.State} of=${DELIVERY_STATE_TABLE} state=${status} />` },
     {
       title: 'Last error',
       className: 'wide',
@@ -150,7 +145,7 @@ function DeliveryDrawer({ path, onChanged }) {
   const delivery = useLive(
     (signal) => loadDelivery(path, signal),
     [path],
-    (data) => (data && FINAL.includes(data.status) ? 8_000 : 1_500),
+    (data) => (data && isFinalState(DELIVERY_STATE_TABLE, data.status) ? 8_000 : 1_500),
   );
   const { data } = delivery;
   const retry = useAction(
@@ -159,7 +154,7 @@ function DeliveryDrawer({ path, onChanged }) {
   );
   const actions = html`
     ${data && html`<${ui.WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
-    ${data && RETRYABLE.includes(data.status) && html`<${ui.ActionButton} className="primary" run=${retry.run}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
+    ${data && DELIVERY_STATE_TABLE[data.status].retryable && html`<${ui.ActionButton} className="primary" run=${retry.run}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
   `;
   return html`
     <${ui.Drawer} name="Delivery" title=${data ? titleOf(data) : 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
@@ -194,7 +189,7 @@ function DeliveryDetails({ delivery }) {
   const source = linkToSource(delivery);
   return html`
     <${ui.Facts} entries=${[
-      ['State', html`<${ui.State} state=${status} />`],
+      ['State', html`<${ui.State} of=${DELIVERY_STATE_TABLE} state=${status} />`],
       ['Next attempt', status === 'failed' && html`<${ui.Time} at=${next_attempt_at} />`],
       ['Receiver', url && html`<code>${url}</code>`],
       ['Event', `${NAMES[kind]}, ${eventOf(delivery)}`],
@@ -278,7 +273,7 @@ function Replay({ onClose, onSent }) {
       <div class="dialog-body">
         <p>Failed webhooks of items are sent again, oldest first, at the pace of the receiver.</p>
         <div class="filters">
-          <${ui.Select} label="State" value=${filter.status} options=${[['permanently_failed', 'Failed'], ['failed', 'Will retry'], ['', 'Both']]}
+          <${ui.Select} label="State" value=${filter.status} options=${REPLAYED}
             onChange=${(/** @type {string} */ status) => set({ status })} />
           <${ui.Select} label="Created" value=${filter.hours} options=${PERIODS} onChange=${(/** @type {string} */ hours) => set({ hours })} />
           <label class="field"><span>Error code</span>

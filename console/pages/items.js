@@ -1,3 +1,6 @@
+import { INDEXING_STATUS_TABLE, INDEXING_STATUSES } from 'domain/content/states.js';
+import { isFinalState } from 'domain/state-machine.js';
+import { DELIVERY_STATE_TABLE } from 'domain/webhooks/states.js';
 import { call, withQuery } from '../api.js';
 import { DatabaseSelect, NoDatabase, useDatabases } from '../databases.js';
 import { bytes, count, plural, words } from '../format.js';
@@ -8,13 +11,14 @@ import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
-const STEPS = ['queued', 'processing', 'graph_creation', 'completed'];
+/** An item's steps; one that failed is at none of them. */
 const STEP_NAMES = /** @type {Record<string, string>} */ ({
   queued: 'Queued',
   processing: 'Text and index',
   graph_creation: 'Graph',
   completed: 'Completed',
 });
+const STEPS = Object.keys(STEP_NAMES);
 
 /** What a person can do about an item's error. @type {Record<string, string>} */
 const REMEDIES = {
@@ -71,7 +75,7 @@ function ItemsOf({ database, parameters: { status, id, collection } }) {
       cell: (item) =>
         html`${item.title ?? item.id}${item.title && item.title !== item.id && html`<small>${item.id}</small>`}`,
     },
-    { title: 'State', cell: (item) => html`<${ui.State} state=${item.indexing_status} />` },
+    { title: 'State', cell: (item) => html`<${ui.State} of=${INDEXING_STATUS_TABLE} state=${item.indexing_status} />` },
     { title: 'Collection', className: 'wide', cell: ({ collection }) => collection },
     { title: 'Size', className: 'wide number', cell: ({ source }) => bytes(source.size) },
     { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${ui.Time} at=${updated_at} />` },
@@ -108,7 +112,7 @@ const NoItems = ({ database, status }) =>
 
 /** How many items are in each state; each is a filter. @param {{ stats: any, chosen: string }} props */
 function Progress({ stats, chosen }) {
-  const states = ['', ...STEPS, 'errored'].filter(
+  const states = ['', ...INDEXING_STATUSES].filter(
     (state) => state === '' || state === chosen || stats.by_status[state],
   );
   return html`
@@ -116,7 +120,7 @@ function Progress({ stats, chosen }) {
       ${states.map(
         (state) => html`
           <button type="button" class="chip" aria-pressed=${state === chosen ? 'true' : 'false'} onClick=${() => change({ status: state, id: '' })}>
-            ${state === '' ? 'All' : html`<${ui.State} state=${state} />`}
+            ${state === '' ? 'All' : html`<${ui.State} of=${INDEXING_STATUS_TABLE} state=${state} />`}
             <span class="number">${count(state === '' ? stats.items : (stats.by_status[state] ?? 0))}</span>
           </button>
         `,
@@ -147,7 +151,7 @@ function ItemDrawer({ database, id, collection }) {
       return { status, text, deliveries };
     },
     [database, collection, id],
-    (data) => (data && ['completed', 'errored'].includes(data.status.indexing_status ?? '') ? 10_000 : 1_500),
+    (data) => (data && isFinalState(INDEXING_STATUS_TABLE, data.status.indexing_status ?? 'queued') ? 10_000 : 1_500),
   );
   const { data } = item;
   const close = () => change({ id: '', collection: '' });
@@ -201,7 +205,7 @@ function ItemDetails({ id, status, text, deliveries }) {
               (delivery) => html`
                 <li>
                   <a href=${linkTo('deliveries', { id: delivery.delivery_id })}>${delivery.indexing_status}</a>
-                  <span class="grow"><${ui.State} state=${delivery.status} /></span>
+                  <span class="grow"><${ui.State} of=${DELIVERY_STATE_TABLE} state=${delivery.status} /></span>
                   <${ui.Time} at=${delivery.updated_at} />
                 </li>
               `,

@@ -1,3 +1,5 @@
+import { JOB_STATUS_TABLE } from 'domain/ai-jobs/states.js';
+import { DELIVERY_STATE_TABLE } from 'domain/webhooks/states.js';
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { duration } from '../format.js';
@@ -8,13 +10,7 @@ import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
-const STATES = /** @type {[string, string][]} */ ([
-  ['', 'All states'],
-  ['queued', 'Queued'],
-  ['processing', 'Processing'],
-  ['success', 'Succeeded'],
-  ['fail', 'Failed'],
-]);
+const STATES = ui.stateChoices(JOB_STATUS_TABLE);
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Jobs({ parameters: { status = '', id } }) {
@@ -28,7 +24,7 @@ export function Jobs({ parameters: { status = '', id } }) {
       cell: (job) =>
         html`${job.subfeature.replaceAll('_', ' ')}<small>${job.feature} by ${[job.provider, job.model].filter(Boolean).join('/')}</small>`,
     },
-    { title: 'State', cell: (job) => html`<${ui.State} state=${job.status} />` },
+    { title: 'State', cell: (job) => html`<${ui.State} of=${JOB_STATUS_TABLE} state=${job.status} />` },
     { title: 'Took', className: 'wide number', cell: (job) => tookOf(job) },
     { title: 'Submitted', className: 'number', cell: (job) => html`<${ui.Time} at=${job.created_at} />` },
   ];
@@ -106,7 +102,7 @@ function JobDetails({ job, callbacks }) {
   return html`
     ${job.error && html`<div class="problem tall" role="alert"><span>${job.error.message}</span></div>`}
     <${ui.Facts} entries=${[
-      ['State', html`<${ui.State} state=${job.status} />`],
+      ['State', html`<${ui.State} of=${JOB_STATUS_TABLE} state=${job.status} />`],
       ['Model', html`<code>${[job.feature, job.subfeature, job.provider, job.model].filter(Boolean).join('/')}</code>`],
       ['Submitted', html`<${ui.Time} at=${job.created_at} />`],
       ['Took', job.finished_at && tookOf(job)],
@@ -124,7 +120,7 @@ function JobDetails({ job, callbacks }) {
               ({ delivery_id, status, updated_at }) => html`
                 <li>
                   <a href=${linkTo('deliveries', { kind: 'job', id: delivery_id })}>Delivery</a>
-                  <span class="grow"><${ui.State} state=${status} /></span><${ui.Time} at=${updated_at} />
+                  <span class="grow"><${ui.State} of=${DELIVERY_STATE_TABLE} state=${status} /></span><${ui.Time} at=${updated_at} />
                 </li>
               `,
             )}

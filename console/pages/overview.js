@@ -1,3 +1,5 @@
+import { UNFINISHED_JOB_STATUSES } from 'domain/ai-jobs/states.js';
+import { INDEXING_STATUS_TABLE, UNFINISHED_INDEXING_STATUSES } from 'domain/content/states.js';
 import { call } from '../api.js';
 import { TimeChart } from '../charts.js';
 import { count, duration, plural, short } from '../format.js';
@@ -5,7 +7,7 @@ import { html } from '../html.js';
 import { useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
 import { session } from '../session.js';
-import { Command, Empty, Loading, Page, Problem, Time, toneOf } from '../ui.js';
+import { Command, Empty, Loading, labelOf, Page, Problem, Time } from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -14,8 +16,8 @@ const PERIODS = [
   ['24', 'Day'],
   ['168', 'Week'],
 ];
-const ORDER = ['completed', 'graph_creation', 'processing', 'queued', 'errored'];
-const LABELS = /** @type {Record<string, string>} */ ({ graph_creation: 'building graph' });
+/** Of the bar: from what is done to what is not begun, then what failed. */
+const ORDER = /** @type {const} */ (['completed', ...UNFINISHED_INDEXING_STATUSES.toReversed(), 'errored']);
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Overview({ parameters: { hours = '24' } }) {
@@ -64,9 +66,8 @@ function Activity({ activity, waiting, attention }) {
     return html`<${FirstSteps} />`;
   const succeeded = sum(deliveries.attempts.map((/** @type {any} */ each) => each.succeeded));
   const failed = sum(deliveries.attempts.map((/** @type {any} */ each) => each.failed));
-  const inProgress =
-    (items.by_status.queued ?? 0) + (items.by_status.processing ?? 0) + (items.by_status.graph_creation ?? 0);
-  const running = (jobs.by_status.queued ?? 0) + (jobs.by_status.processing ?? 0);
+  const inProgress = sum(UNFINISHED_INDEXING_STATUSES.map((status) => items.by_status[status] ?? 0));
+  const running = sum(UNFINISHED_JOB_STATUSES.map((status) => jobs.by_status[status] ?? 0));
   return html`
     <div class="tiles">
       <${Tile} href=${linkTo('items')} label="Items" value=${`${short(total)}${items.truncated ? '+' : ''}`}
@@ -111,14 +112,14 @@ export function StateBar({ counts, total }) {
     <ul class="state-legend">
       ${states.map(
         (state) =>
-          html`<li class=${barTone(state)}><strong>${count(counts[state] ?? 0)}</strong> ${LABELS[state] ?? state}</li>`,
+          html`<li class=${barTone(state)}><strong>${count(counts[state] ?? 0)}</strong> ${labelOf(INDEXING_STATUS_TABLE, state)}</li>`,
       )}
     </ul>
   `;
 }
 
-/** @param {string} state */
-const barTone = (state) => (state === 'graph_creation' ? 'graph' : toneOf(state));
+/** The bar tells the two steps apart. @param {import('domain/content/states.js').IndexingStatus} state */
+const barTone = (state) => (state === 'graph_creation' ? 'graph' : INDEXING_STATUS_TABLE[state].tone);
 
 /** @param {{ activity: any }} props */
 function Charts({ activity }) {

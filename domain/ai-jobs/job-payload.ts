@@ -1,7 +1,7 @@
 /** What clients see of an AI job: when they poll it, and in its callback with signature and headers. */
 import { createHash, type KeyObject, sign } from 'node:crypto';
 import { canonicalJson, canonicalObject } from '../canonical-json.js';
-import type { JobStatus } from './jobs.js';
+import type { JobStatus } from './states.js';
 
 /** The fields of a job that clients see; a subset of `AiJobRecord`. */
 export interface DescribedJob {

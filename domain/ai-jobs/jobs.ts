@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import { callbackUrlSchema } from '../webhooks/registrations.js';
 
-/** Statuses of an AI job, in order. The last two are final. */
-export const JOB_STATUSES = ['queued', 'processing', 'success', 'fail'] as const;
-export type JobStatus = (typeof JOB_STATUSES)[number];
-
-const FINAL_JOB_STATUSES = ['success', 'fail'] as const satisfies readonly JobStatus[];
-export type FinalJobStatus = (typeof FINAL_JOB_STATUSES)[number];
-
 /** `<feature>/<subfeature>/<provider>`, optionally followed by `/<model>`. The model's name may contain slashes. */
 const MODEL = /^([a-z0-9_]+)\/([a-z0-9_]+)\/([a-z0-9_-]+)(?:\/([\w.:/@-]{1,200}))?$/;
 

@@ -1,4 +1,4 @@
-import type { FinalJobStatus } from './jobs.js';
+import type { FinalJobStatus } from './states.js';
 
 /** Input of the workflow of an AI job. */
 export interface JobRef {

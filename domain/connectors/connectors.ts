@@ -5,9 +5,6 @@ import { nameSchema } from '../content/databases.js';
 export const CONNECTOR_KINDS = ['web', 'feed', 's3'] as const;
 export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 
-export const SYNC_STATUSES = ['running', 'completed', 'failed'] as const;
-export type SyncStatus = (typeof SYNC_STATUSES)[number];
-
 /** Outcome of a resource in a sync. Removed resources are only counted, because they have no record. */
 export const RESOURCE_OUTCOMES = ['new', 'changed', 'unchanged', 'failed'] as const;
 export type ResourceOutcome = (typeof RESOURCE_OUTCOMES)[number];

@@ -1,4 +1,4 @@
-import { type IndexingStatus, isTerminal } from '../states.js';
+import { isFinalState } from '../state-machine.js';
 import { searchableText } from './chunking.js';
 import type { OwnedDatabase } from './databases.js';
 import { generationsOf, type IndexedDatabase, tableOf } from './index-generations.js';
@@ -6,6 +6,7 @@ import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
 import { asServed } from './items.js';
 import type { TextLanguage } from './languages.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
+import { INDEXING_STATUS_TABLE, type IndexingStatus } from './states.js';
 import type { ItemRef, OwnedItemRef } from './workflow-contract.js';
 
 /** The fields of a stored chunk that the search index needs. */
@@ -72,7 +73,7 @@ export function rowsOfCurrent(
   return chunks.flatMap((chunk) => {
     const item = current.get(chunk.item);
     if (item?.served_version === chunk.version) return rowsOf(asServed(item), [chunk], schema);
-    if (item?.version !== chunk.version || isTerminal(item.indexing_status)) return [];
+    if (item?.version !== chunk.version || isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return [];
     return rowsOf(item, [chunk], schema);
   });
 }
@@ -120,7 +121,7 @@ export async function refreshIndexRows(
   let item = await stores.items.getByKey(ref.org, ref.key);
   if (!item?.rows_due?.length) return;
   for (;;) {
-    if (!isTerminal(item.indexing_status)) return;
+    if (!isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return;
     const changes = change === undefined ? (item.rows_due ?? []) : [change];
     const written = await writeRows(stores, item);
     if (await stores.itemCatalogue.markRowsWritten(item, changes)) return;

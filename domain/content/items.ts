@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { sha256Hex } from '../ids.js';
-import { INDEXING_STATUSES } from '../states.js';
 import { nameSchema } from './databases.js';
 import { itemIdSchema, metadataSchema } from './ingest.js';
 import { ITEM_TYPES } from './search.js';
+import { INDEXING_STATUSES } from './states.js';
 
 const MAX_IDS = 1_000;
 

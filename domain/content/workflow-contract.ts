@@ -1,4 +1,4 @@
-import type { TerminalIndexingStatus } from '../states.js';
+import type { FinalIndexingStatus } from './states.js';
 
 /** One version of one item. */
 export interface ItemRef {
@@ -46,7 +46,7 @@ export interface GroupReport {
 export const GROUP_QUEUE = 'content-groups';
 
 export interface ItemOutcome {
-  status: TerminalIndexingStatus;
+  status: FinalIndexingStatus;
   error_code?: string;
   /** Written for the client; never quotes the item's content. */
   error_message?: string;

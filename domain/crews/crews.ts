@@ -1,10 +1,6 @@
 import { z } from 'zod';
 import { callbackUrlSchema } from '../webhooks/registrations.js';
 
-/** Statuses of an execution. The last two are final. */
-export const EXECUTION_STATUSES = ['running', 'pending_human_input', 'retrying', 'completed', 'error'] as const;
-export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
-
 /** Why an execution ended as `error`, where clients may handle it differently. */
 export const EXECUTION_ERROR_CODES = ['cancelled', 'deadline_exceeded'] as const;
 export type ExecutionErrorCode = (typeof EXECUTION_ERROR_CODES)[number];
@@ -19,10 +15,6 @@ export interface CrewReview {
   reminder_ms: number | null;
   on_deadline: (typeof DEADLINE_ACTIONS)[number];
 }
-
-/** Statuses of a task in an execution: `pending` before it starts, then as for executions. */
-export const CREW_TASK_STATUSES = ['pending', ...EXECUTION_STATUSES] as const;
-export type CrewTaskStatus = (typeof CREW_TASK_STATUSES)[number];
 
 /** The built-in tools of agents. `crew.yaml` can describe others. */
 export const CREW_TOOLS = ['query_database', 'fetch_page'] as const;

@@ -1,9 +1,10 @@
 /** Events as they happen, which clients read as a stream: changes of state and deletions, with ids and never content. */
 import { z } from 'zod';
-import { JOB_STATUSES } from '../ai-jobs/jobs.js';
-import { EXECUTION_STATUSES } from '../crews/crews.js';
-import { DELIVERY_STATES, INDEXING_STATUSES } from '../states.js';
+import { JOB_STATUSES } from '../ai-jobs/states.js';
+import { INDEXING_STATUSES } from '../content/states.js';
+import { EXECUTION_STATUSES } from '../crews/states.js';
 import { CALLBACK_EVENTS } from '../webhooks/events.js';
+import { DELIVERY_STATES } from '../webhooks/states.js';
 
 export const STREAMED_EVENTS = [
   'indexing.status_changed',

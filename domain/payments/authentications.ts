@@ -1,16 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { sha256Hex } from '../ids.js';
-
-/** States of an authentication. A workflow stores `expired`; until it has, the state follows from the time (`statusAt`). */
-export const AUTHENTICATION_STATES = ['started', 'eligibility_checked', 'closed', 'expired'] as const;
-export type AuthenticationStatus = (typeof AUTHENTICATION_STATES)[number];
-
-/** The states in which an authentication can still be used; the others are final. */
-export const OPEN_AUTHENTICATION_STATES = [
-  'started',
-  'eligibility_checked',
-] as const satisfies readonly AuthenticationStatus[];
+import { isFinalState } from '../state-machine.js';
+import { AUTHENTICATION_STATE_TABLE, type AuthenticationStatus } from './states.js';
 
 /** What the client's SDK does next (specification, "Part B"; `proceed` and `deny` are ours). */
 export const SDK_NEXT_ACTIONS = ['await_merchant_callback', 'proceed', 'deny'] as const;
@@ -30,16 +22,14 @@ export function isAuthenticationId(text: string): boolean {
   return /^auth_[0-9a-hjkmnp-tv-z]{26}$/.test(text);
 }
 
-/** @returns the state at a time: an open authentication is expired after `expires_at` */
+/**
+ * @returns the state at a time: an open authentication is expired after `expires_at`, before a workflow has stored it
+ */
 export function statusAt(
   { status, expires_at }: { status: AuthenticationStatus; expires_at: Date },
   now: Date,
 ): AuthenticationStatus {
-  return isOpen(status) && expires_at <= now ? 'expired' : status;
-}
-
-function isOpen(status: AuthenticationStatus): boolean {
-  return (OPEN_AUTHENTICATION_STATES as readonly string[]).includes(status);
+  return !isFinalState(AUTHENTICATION_STATE_TABLE, status) && expires_at <= now ? 'expired' : status;
 }
 
 /**
@@ -48,7 +38,7 @@ function isOpen(status: AuthenticationStatus): boolean {
  * @returns `deny` when the authentication is closed or expired, regardless of the check; null before the check
  */
 export function nextAction(status: AuthenticationStatus, found: SdkNextAction | null): SdkNextAction | null {
-  return isOpen(status) ? found : 'deny';
+  return isFinalState(AUTHENTICATION_STATE_TABLE, status) ? 'deny' : found;
 }
 
 const MAX_METADATA_FIELDS = 50;

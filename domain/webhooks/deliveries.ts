@@ -1,5 +1,5 @@
+import type { IndexingStatus } from '../content/states.js';
 import { sha256Hex } from '../ids.js';
-import type { IndexingStatus } from '../states.js';
 import type { CallbackEvent, IndexingEvent } from './events.js';
 
 /** A delivery before it is stored: the event, and the receiver. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TERMINAL_INDEXING_STATUSES } from '../states.js';
+import { FINAL_INDEXING_STATUSES } from '../content/states.js';
 
 /** Events of crew executions. */
 export const CREW_EVENTS = [
@@ -39,7 +39,7 @@ export const indexingEventSchema = z
     tenant_id: z.string(),
     /** Deprecated: exact alias of `collection`. */
     sub_tenant_id: z.string(),
-    status: z.enum(TERMINAL_INDEXING_STATUSES),
+    status: z.enum(FINAL_INDEXING_STATUSES),
     timestamp: z.iso.datetime(),
     version: z.int().meta({
       description:

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { Binary } from 'mongodb';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
-import type { JobStatus } from '../../domain/ai-jobs/jobs.js';
+import type { JobStatus } from '../../domain/ai-jobs/states.js';
 import type { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import { newJobId } from '../../domain/ids.js';
 
@@ -116,5 +116,3 @@ export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
     expires_at: null,
   };
 }
-
-export const IN_PROGRESS_STATUSES: AiJobRecord['status'][] = ['queued', 'processing'];

@@ -1,21 +1,14 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
-import { JOB_STATUSES, type JobStatus } from '../../domain/ai-jobs/jobs.js';
+import { JOB_STATUSES, type JobStatus, UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
-import {
-  type AiJobRecord,
-  type AiJobResultRecord,
-  IN_PROGRESS_STATUSES,
-  type PackedResult,
-  packResult,
-  unpackResult,
-} from './job-record.js';
+import { type AiJobRecord, type AiJobResultRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
 import { fileIsNeeded, type UploadRecord } from './uploads.js';
 
 /** Where a list of jobs continues: after the job that was created then and has this id. */
@@ -109,7 +102,7 @@ export function createAiJobs(
     /** queued | processing -> processing, and counts a run. The time limit counts from the first run. @returns null when the job has finished */
     start(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId, org, status: { $in: IN_PROGRESS_STATUSES } },
+        { _id: jobId, org, status: { $in: UNFINISHED_JOB_STATUSES } },
         [
           {
             $set: {
@@ -129,7 +122,7 @@ export function createAiJobs(
      */
     requestCancel(org: string, jobId: string): Promise<AiJobRecord | null> {
       return aiJobs.findOneAndUpdate(
-        { _id: jobId.toLowerCase(), org, status: { $in: IN_PROGRESS_STATUSES } },
+        { _id: jobId.toLowerCase(), org, status: { $in: UNFINISHED_JOB_STATUSES } },
         { $set: { cancel_requested: true } },
         { returnDocument: 'after' },
       );
@@ -151,7 +144,7 @@ export function createAiJobs(
     ): Promise<AiJobRecord | null> {
       const expires_at = new Date(now.getTime() + retentionMs);
       const finished = await aiJobs.findOneAndUpdate(
-        { _id: jobId, org, status: { $in: IN_PROGRESS_STATUSES } },
+        { _id: jobId, org, status: { $in: UNFINISHED_JOB_STATUSES } },
         [
           {
             $set: {
@@ -213,7 +206,7 @@ export function createAiJobs(
 
     /** @returns those of the jobs that are in progress, without their inputs */
     listInProgress(org: string, jobIds: readonly string[]): Promise<AiJobRecord[]> {
-      const inProgress = { _id: { $in: [...jobIds] }, org, status: { $in: IN_PROGRESS_STATUSES } };
+      const inProgress = { _id: { $in: [...jobIds] }, org, status: { $in: UNFINISHED_JOB_STATUSES } };
       return aiJobs.find(inProgress, { projection: { input: 0, user_parameters: 0 } }).toArray();
     },
 
@@ -229,13 +222,16 @@ export function createAiJobs(
     /** The jobs of a group that are in progress, without their inputs, in the order of their ids. */
     listGroup(org: string, group: string): Promise<AiJobRecord[]> {
       return aiJobs
-        .find({ org, group, status: { $in: IN_PROGRESS_STATUSES } }, { projection: { input: 0, user_parameters: 0 } })
+        .find(
+          { org, group, status: { $in: UNFINISHED_JOB_STATUSES } },
+          { projection: { input: 0, user_parameters: 0 } },
+        )
         .sort({ _id: 1 })
         .toArray();
     },
 
     /** Jobs in progress, without their inputs. */
-    stale: staleRecords(aiJobs, () => ({ status: { $in: IN_PROGRESS_STATUSES } }), {
+    stale: staleRecords(aiJobs, () => ({ status: { $in: UNFINISHED_JOB_STATUSES } }), {
       projection: { input: 0, user_parameters: 0 },
     }),
   };

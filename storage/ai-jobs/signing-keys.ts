@@ -1,8 +1,10 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { Binary, type Collection, type MongoClient } from 'mongodb';
+import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { newSigningKeyId } from '../../domain/ids.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import { UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
 import type { AiJobRecord } from './job-record.js';
@@ -147,12 +149,12 @@ export function createSigningKeys(
     if (current || retired_at === null || retired_at.getTime() > Date.now() - PUBLIC_FOR_MS) return true;
     // Two look-ups in indexes that hold unfinished work only.
     const projection = { _id: 1 } as const;
-    const unfinished = { org, signing_key: _id, status: { $in: ['queued', 'processing'] as AiJobRecord['status'][] } };
+    const unfinished = { org, signing_key: _id, status: { $in: UNFINISHED_JOB_STATUSES } };
     if (await aiJobs.findOne(unfinished, { projection })) return true;
     const unsent = {
       org,
       signing_key: _id,
-      status: { $in: ['pending', 'sweeping', 'failed'] as DeliveryRecord['status'][] },
+      status: { $in: UNFINISHED_DELIVERY_STATES },
     };
     return (await deliveries.findOne(unsent, { projection })) !== null;
   }

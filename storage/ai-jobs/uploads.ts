@@ -1,6 +1,7 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { inTransaction } from '../transactions.js';
-import { type AiJobRecord, IN_PROGRESS_STATUSES } from './job-record.js';
+import type { AiJobRecord } from './job-record.js';
 
 export interface UploadRecord {
   /** `fil_…`, also the name of its content in the file store. */
@@ -22,7 +23,7 @@ export async function fileIsNeeded(
   upload: { file_id: string; org: string },
   session?: ClientSession,
 ): Promise<boolean> {
-  const needed = { ...upload, status: { $in: IN_PROGRESS_STATUSES } };
+  const needed = { ...upload, status: { $in: UNFINISHED_JOB_STATUSES } };
   return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
 }
 

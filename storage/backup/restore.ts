@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AnyBulkWriteOperation, Document, Filter } from 'mongodb';
+import { UNFINISHED_REBUILD_STATUSES } from '../../domain/content/states.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Collections } from '../collections.js';
 import { forgetIndexes, migrate } from '../migrations/run.js';
@@ -118,7 +119,7 @@ async function prepare({ db, connectors, databases, indexRebuilds, lanes }: Coll
   await lanes.updateMany({}, { $set: { awake_until: null } });
   // The index that a rebuild was writing is not there.
   await indexRebuilds.updateMany(
-    { status: { $in: ['planning', 'running'] } },
+    { status: { $in: UNFINISHED_REBUILD_STATUSES } },
     { $set: { status: 'cancelled', error: 'The rebuild was not part of the backup.', updated_at: now } },
   );
   await databases.updateMany({}, { $unset: { next_index: '', retired_indexes: '' } });

@@ -6,8 +6,8 @@ import type {
   S3Credentials,
   S3Settings,
   SyncCounts,
-  SyncStatus,
 } from '../../domain/connectors/connectors.js';
+import type { SyncStatus } from '../../domain/connectors/states.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { newestFirst, type PageQuery, staleRecords } from '../queries.js';

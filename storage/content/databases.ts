@@ -12,10 +12,10 @@ import {
   type SearchEngine,
   TEXT_ANALYSIS,
 } from '../../domain/content/index-generations.js';
+import { type DatabaseStatus, UNFINISHED_DATABASE_STATUSES } from '../../domain/content/states.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import { createSharedReads } from '../../domain/shared-calls.js';
-import type { DatabaseStatus } from '../../domain/states.js';
 import { newestFirst, OF_ANY_ORG, type PageQuery, staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
@@ -209,7 +209,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
 
     /** Databases in provisioning or deletion. */
     stale: staleRecords<DatabaseRecord>(databases, (before) => ({
-      status: { $in: ['provisioning', 'deleting'] },
+      status: { $in: UNFINISHED_DATABASE_STATUSES },
       updated_at: { $lt: before },
     })),
   };

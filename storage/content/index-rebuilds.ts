@@ -1,6 +1,7 @@
 import type { Collection } from 'mongodb';
 import type { EmbeddingModel } from '../../domain/content/embedding-models.js';
 import type { SearchEngine } from '../../domain/content/index-generations.js';
+import { type RebuildStatus, UNFINISHED_REBUILD_STATUSES } from '../../domain/content/states.js';
 import { newRebuildId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { staleRecords } from '../queries.js';
@@ -11,7 +12,7 @@ export interface IndexRebuildRecord {
   /** `rbd_…` */
   _id: string;
   /** `planned`: only the plan was requested. `failed`: it could not be planned. */
-  status: 'planning' | 'planned' | 'running' | 'completed' | 'cancelled' | 'failed';
+  status: RebuildStatus;
   /** Internal id of the only database to rebuild; null: all. */
   database: string | null;
   /** Whether databases are rebuilt that have all vectors of the model. */
@@ -162,14 +163,14 @@ export function createIndexRebuilds({ indexRebuilds }: { indexRebuilds: Collecti
     ): Promise<void> {
       const now = new Date();
       await indexRebuilds.updateOne(
-        { _id: rebuildId, status: { $in: ['planning', 'running'] } },
+        { _id: rebuildId, status: { $in: UNFINISHED_REBUILD_STATUSES } },
         { $set: { status, error, updated_at: now, expires_at: new Date(now.getTime() + KEPT_MS) } },
       );
     },
 
     /** Rebuilds and plans without progress. */
     stale: staleRecords<IndexRebuildRecord>(indexRebuilds, (before) => ({
-      status: { $in: ['planning', 'running'] },
+      status: { $in: UNFINISHED_REBUILD_STATUSES },
       updated_at: { $lt: before },
     })),
   };

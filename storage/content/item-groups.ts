@@ -1,9 +1,13 @@
 import type { ClientSession, Collection } from 'mongodb';
+import {
+  FINAL_INDEXING_STATUSES,
+  type IndexingStatus,
+  UNFINISHED_INDEXING_STATUSES,
+} from '../../domain/content/states.js';
 import type { OwnedGroup } from '../../domain/content/workflow-contract.js';
-import { type IndexingStatus, TERMINAL_INDEXING_STATUSES } from '../../domain/states.js';
 import { BATCH_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
-import { crashesOf, IN_PROGRESS_STATUSES, type ItemRecord, NEWEST, WITHOUT_CONTENT } from './items.js';
+import { crashesOf, type ItemRecord, NEWEST, WITHOUT_CONTENT } from './items.js';
 
 export type ItemGroups = ReturnType<typeof createItemGroups>;
 
@@ -19,7 +23,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     _id: { $in: versions.map(({ _id }) => _id) },
     org: versions[0]!.org,
     batch: { $in: [...new Set(versions.map(({ batch }) => batch))] },
-    indexing_status: { $in: IN_PROGRESS_STATUSES },
+    indexing_status: { $in: UNFINISHED_INDEXING_STATUSES },
   });
 
   async function keepInProgress<Item extends Version>(versions: readonly Item[], tx?: ClientSession): Promise<Item[]> {
@@ -33,7 +37,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     /** @returns the members of a group that are in progress, with the content of their newest versions */
     listMembers({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
       return items
-        .find({ org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } }, { hint: BATCH_INDEX })
+        .find({ org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })
         .project<ItemRecord>(NEWEST)
         .toArray();
     },
@@ -41,7 +45,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     /** @returns the members that have finished, without their content */
     listFinished({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
       return items
-        .find({ org, batch, group, indexing_status: { $in: [...TERMINAL_INDEXING_STATUSES] } }, { hint: BATCH_INDEX })
+        .find({ org, batch, group, indexing_status: { $in: [...FINAL_INDEXING_STATUSES] } }, { hint: BATCH_INDEX })
         .project<ItemRecord>(WITHOUT_CONTENT)
         .toArray();
     },
@@ -131,7 +135,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
       error_message: string,
     ): Promise<void> {
       await items.updateMany(
-        { org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } },
+        { org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
         { $set: { error_code, error_message, updated_at: new Date() } },
         { hint: BATCH_INDEX },
       );

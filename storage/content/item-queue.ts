@@ -1,10 +1,10 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
+import type { IndexingStatus } from '../../domain/content/states.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import { createSharedCalls } from '../../domain/shared-calls.js';
-import type { IndexingStatus } from '../../domain/states.js';
 import { BY_ID } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 import type { ItemRecord } from './items.js';

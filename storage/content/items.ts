@@ -1,10 +1,10 @@
 import type { ClientSession, Collection, Filter } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemType } from '../../domain/content/search.js';
+import { type IndexingStatus, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
 import type { ItemOutcome, ItemRef, OwnedGroup, OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
-import type { IndexingStatus } from '../../domain/states.js';
 import { BATCH_INDEX, SERVED_FILE_INDEX } from '../indexes.js';
 import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
 import { findNamed } from './named-items.js';
@@ -80,8 +80,6 @@ export type ItemStep = 'extract' | 'embed' | 'link' | 'index';
 
 export type Items = ReturnType<typeof createItems>;
 
-export const IN_PROGRESS_STATUSES: IndexingStatus[] = ['queued', 'processing', 'graph_creation'];
-
 /** Projection: only what identifies an item and its state. */
 export const WITHOUT_CONTENT = { source: 0, metadata: 0, additional_metadata: 0, served: 0 } as const;
 /** Projection: what starting the workflow of an item needs, and more. */
@@ -118,7 +116,7 @@ export function createItems({
 
     /** The organisation of a group, which workflows of earlier releases do not pass on; null when no member is in progress. */
     async ownerOf(batch: string, group: number): Promise<string | null> {
-      const members = { batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } };
+      const members = { batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } };
       return (await items.findOne(members, { projection: { org: 1 }, hint: 'to_check' }))?.org ?? null;
     },
 
@@ -152,7 +150,7 @@ export function createItems({
       return items.findOneAndUpdate(
         {
           ...current(ref),
-          indexing_status: { $in: IN_PROGRESS_STATUSES },
+          indexing_status: { $in: UNFINISHED_INDEXING_STATUSES },
           ...(again ? {} : { 'runs.step': { $ne: step } }),
         },
         [
@@ -183,7 +181,7 @@ export function createItems({
     /** Shows an error that is being retried; the next status clears it. */
     async setTransientError(ref: OwnedItemRef, code: string, message: string): Promise<void> {
       await items.updateOne(
-        { ...current(ref), indexing_status: { $in: IN_PROGRESS_STATUSES } },
+        { ...current(ref), indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
         { $set: { error_code: code, error_message: message, updated_at: new Date() } },
       );
     },
@@ -200,7 +198,7 @@ export function createItems({
      */
     finish(ref: OwnedItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
       return items.findOneAndUpdate(
-        { ...current(ref), indexing_status: { $in: IN_PROGRESS_STATUSES } },
+        { ...current(ref), indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
         [
           {
             $set: {
@@ -230,14 +228,14 @@ export function createItems({
     /** @returns the members of a group that are in progress, without their texts */
     listGroup({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
       return items
-        .find({ org, batch, group, indexing_status: { $in: IN_PROGRESS_STATUSES } }, { hint: BATCH_INDEX })
+        .find({ org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })
         .sort({ _id: 1 })
         .project<ItemRecord>(WITHOUT_TEXT)
         .toArray();
     },
 
     /** Items in progress, without their texts. */
-    stale: staleRecords(items, () => ({ indexing_status: { $in: IN_PROGRESS_STATUSES } }), {
+    stale: staleRecords(items, () => ({ indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }), {
       projection: WITHOUT_TEXT,
     }),
 

@@ -1,18 +1,19 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
+import { INDEXING_STATUS_TABLE, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
-import { isTerminal } from '../../domain/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
 import { type StaleRecords, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
 import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
-import { IN_PROGRESS_STATUSES, type ItemRecord } from './items.js';
+import type { ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
 
 /**
@@ -122,7 +123,7 @@ export function createRemovedItems({
                   version,
                   removal: ref.removal,
                   check_at,
-                  interrupted: !isTerminal(indexing_status),
+                  interrupted: !isFinalState(INDEXING_STATUS_TABLE, indexing_status),
                 },
                 $unset: { live: true, keep: true },
                 // The files of an earlier removal of the same id may not be cleared yet.
@@ -136,7 +137,7 @@ export function createRemovedItems({
           { session: tx },
         );
         await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, org }, { session: tx });
-        const interrupted = found.filter((item) => !isTerminal(item.indexing_status));
+        const interrupted = found.filter((item) => !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status));
         if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
         await discountRatings({ feedback, feedbackTallies, recordsOf }, database, found, tx);
         return { removed: ids.filter((id) => existing.has(id)), not_found, ref };
@@ -158,7 +159,7 @@ export function createRemovedItems({
             {
               org,
               database_id,
-              indexing_status: { $in: IN_PROGRESS_STATUSES },
+              indexing_status: { $in: UNFINISHED_INDEXING_STATUSES },
               ...(keys ? { _id: { $in: [...keys] } } : {}),
             },
             { session: tx },

@@ -1,5 +1,5 @@
 import type { Collection } from 'mongodb';
-import type { ExecutionStatus } from '../../domain/crews/crews.js';
+import type { ExecutionStatus } from '../../domain/crews/states.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 
 /** What a list reads of an execution. */

@@ -1,11 +1,5 @@
-import type {
-  CrewDefinition,
-  CrewInputs,
-  CrewTaskStatus,
-  ExecutionErrorCode,
-  ExecutionStatus,
-  WebhookUrls,
-} from '../../domain/crews/crews.js';
+import type { CrewDefinition, CrewInputs, ExecutionErrorCode, WebhookUrls } from '../../domain/crews/crews.js';
+import type { CrewTaskStatus, ExecutionStatus } from '../../domain/crews/states.js';
 import { newExecutionId } from '../../domain/ids.js';
 
 export interface CrewExecutionRecord {

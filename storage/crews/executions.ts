@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Filter } from 'mongodb';
-import type { ExecutionStatus } from '../../domain/crews/crews.js';
+import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import type { CrewOutcome, OwnedAttempt, OwnedResume } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
@@ -11,9 +11,6 @@ import type { CrewFeedbackRecord } from './feedback.js';
 import type { CrewStepRecord } from './steps.js';
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
-
-const RUNNING_STATUSES: ExecutionStatus[] = ['running', 'retrying'];
-const UNFINISHED_STATUSES: ExecutionStatus[] = [...RUNNING_STATUSES, 'pending_human_input'];
 
 /**
  * Executions of crews. Every change of status is one conditional update, so that a repeated step changes nothing.
@@ -88,7 +85,12 @@ export function createCrewExecutions(
     async startTask({ execution, org, task, attempt }: OwnedAttempt, model: string, aside: boolean): Promise<void> {
       const notStarted = { $elemMatch: { task_id: task, attempts: attempt - 1 } };
       await crewExecutions.updateOne(
-        { _id: execution, org, status: { $in: aside ? UNFINISHED_STATUSES : RUNNING_STATUSES }, tasks: notStarted },
+        {
+          _id: execution,
+          org,
+          status: { $in: aside ? UNFINISHED_EXECUTION_STATUSES : WORKING_EXECUTION_STATUSES },
+          tasks: notStarted,
+        },
         {
           $set: {
             ...(aside ? {} : { status: attempt === 1 ? ('running' as const) : ('retrying' as const) }),
@@ -126,7 +128,7 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const running = { $elemMatch: { task_id: task, attempts: attempt, status: 'running' as const } };
       return crewExecutions.findOneAndUpdate(
-        { _id: execution, org, status: { $in: UNFINISHED_STATUSES }, tasks: running },
+        { _id: execution, org, status: { $in: UNFINISHED_EXECUTION_STATUSES }, tasks: running },
         {
           $set: {
             'tasks.$.status': humanInput ? 'pending_human_input' : 'completed',
@@ -204,7 +206,7 @@ export function createCrewExecutions(
      */
     requestCancel(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
       return crewExecutions.findOneAndUpdate(
-        { _id: id.toLowerCase(), org, crew, status: { $in: UNFINISHED_STATUSES } },
+        { _id: id.toLowerCase(), org, crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
         { $set: { cancel_requested: true, check_at: new Date() } },
         { returnDocument: 'after' },
       );
@@ -223,7 +225,7 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const failed = status === 'error';
       return crewExecutions.findOneAndUpdate(
-        { _id: id, org, status: { $in: UNFINISHED_STATUSES } },
+        { _id: id, org, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
         {
           $set: {
             status,
@@ -239,7 +241,7 @@ export function createCrewExecutions(
         {
           session: tx,
           returnDocument: 'after',
-          ...(failed ? { arrayFilters: [{ 'current.status': { $in: UNFINISHED_STATUSES } }] } : {}),
+          ...(failed ? { arrayFilters: [{ 'current.status': { $in: UNFINISHED_EXECUTION_STATUSES } }] } : {}),
         },
       );
     },
@@ -254,7 +256,7 @@ export function createCrewExecutions(
     },
 
     /** Unfinished executions, without inputs and outputs. Those that wait for a person are checked once a day. */
-    stale: staleRecords(crewExecutions, () => ({ status: { $in: UNFINISHED_STATUSES } }), {
+    stale: staleRecords(crewExecutions, () => ({ status: { $in: UNFINISHED_EXECUTION_STATUSES } }), {
       projection: LISTED,
       checkAt: (next) => ({
         $cond: [

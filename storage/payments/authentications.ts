@@ -2,18 +2,17 @@ import { Binary, type ClientSession, type Collection, type Filter, type MongoCli
 import { newAuthenticationId, sha256Hex } from '../../domain/ids.js';
 import {
   type AuthenticationDetails,
-  type AuthenticationStatus,
   type AuthenticationTimes,
   type CreateAuthentication,
   type EligibilityCheckData,
   isClientSecret,
   newClientSecret,
-  OPEN_AUTHENTICATION_STATES,
   type SdkNextAction,
   statusAt,
 } from '../../domain/payments/authentications.js';
 import { asSent, type SentNames } from '../../domain/payments/card-networks.js';
 import { type DecisionReason, decideEligibility, type Network } from '../../domain/payments/eligibility-decision.js';
+import { type AuthenticationStatus, OPEN_AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
@@ -232,7 +231,7 @@ export function createAuthentications(
   };
 }
 
-const open = { status: { $in: [...OPEN_AUTHENTICATION_STATES] } };
+const open = { status: { $in: OPEN_AUTHENTICATION_STATES } };
 
 /** A filter for the records that are in a state now. A timer may be late, so the filter compares the time too. */
 function inState(status: AuthenticationStatus | undefined, now: Date): Filter<AuthenticationRecord> {

@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Document, Filter, UpdateFilter } from 'mongodb';
 import { lowestDeliveryId } from '../../domain/ids.js';
-import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/states.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
+import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { LANE_INDEX } from '../indexes.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import { type DeliveryRecord, NOT_CHECKED, receiverOf } from './deliveries.js';
@@ -57,7 +57,7 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
     /** @returns one page, newest first, without bodies and attempts */
     list(scope: DeliveryScope, filter: DeliveryFilter, page: PageQuery): Promise<DeliveryRecord[]> {
       // An absent filter is the list of all values, so that one index serves every combination.
-      const matches = { status: { $in: [...DELIVERY_STATES] }, ...matching(scope, filter) };
+      const matches = { status: { $in: DELIVERY_STATES }, ...matching(scope, filter) };
       return newestFirst(deliveries, matches, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 

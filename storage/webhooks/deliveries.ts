@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, UpdateFilter } from 'mongodb';
-import type { DeliveryState, IndexingStatus } from '../../domain/states.js';
+import type { IndexingStatus } from '../../domain/content/states.js';
 import { currentTraceparent } from '../../domain/trace-context.js';
 import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLaneSwitch, type LaneSwitch } from '../../domain/webhooks/lanes.js';
+import {
+  type DeliveryState,
+  UNFINISHED_DELIVERY_STATES,
+  WAITING_DELIVERY_STATES,
+} from '../../domain/webhooks/states.js';
 import { DEDUPE_INDEX, DOCUMENT_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
 
@@ -82,8 +87,6 @@ export const MAX_LOGGED_ATTEMPTS = 50;
 
 /** `check_at` of deliveries in a lane. */
 export const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');
-
-const UNFINISHED_STATES: DeliveryState[] = ['pending', 'sweeping', 'failed'];
 
 /** Matches while the claim is valid: no other process has claimed the delivery since. */
 export const claimFilter = ({ _id, org, claim }: DeliveryRecord) => ({
@@ -204,7 +207,7 @@ function supersede({ org, doc_id, event_type, payload }: DeliveryRecord) {
         org,
         doc_id,
         event_type,
-        status: { $in: UNFINISHED_STATES },
+        status: { $in: UNFINISHED_DELIVERY_STATES },
         'payload.tenant_id': tenant_id,
         'payload.collection': collection,
         'payload.version': { $lt: version },
@@ -302,7 +305,7 @@ export function createDeliveries(
           _id: deliveryId,
           org,
           $or: [
-            { status: { $in: ['pending', 'failed'] }, next_attempt_at: { $lte: now } },
+            { status: { $in: WAITING_DELIVERY_STATES }, next_attempt_at: { $lte: now } },
             { status: 'sweeping', claimed_until: { $lte: now } },
           ],
         },
@@ -364,7 +367,7 @@ export function createDeliveries(
      */
     stale: staleRecords(
       deliveries,
-      (before) => ({ status: { $in: UNFINISHED_STATES }, next_attempt_at: { $lt: before } }),
+      (before) => ({ status: { $in: UNFINISHED_DELIVERY_STATES }, next_attempt_at: { $lt: before } }),
       {
         projection: { message: 0, attempt_log: 0 },
         checkAt: (next) => ({ $add: [next, { $subtract: [next, '$next_attempt_at'] }] }),

@@ -1,7 +1,7 @@
 import type { Collection, Db, Document, Filter } from 'mongodb';
-import type { DeliveryState } from '../../domain/states.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
+import { WAITING_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { LANE_INDEX } from '../indexes.js';
 import { OF_ANY_ORG } from '../queries.js';
 import { createUpdates } from '../updates.js';
@@ -28,9 +28,6 @@ const QUEUED = { 'queue.receiver': { $gt: '' } } as const;
 const MAX_RECEIVERS_COMPARED = 16;
 /** Projection: a delivery without its earlier attempts. */
 const WITHOUT_LOG = { attempt_log: 0 } as const;
-
-/** States in which a delivery that is due can be claimed. */
-const UNCLAIMED_STATES: DeliveryState[] = ['pending', 'failed'];
 
 /** For a delivery that was changed outside its lane: a claim of another process ends first, and a finished delivery leaves. */
 const WAIT_FOR_CLAIM: Document[] = [
@@ -87,7 +84,7 @@ export function createLaneQueue(
       const due = { _id: { $in: ids }, lane, 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
       const unchanged = unchangedSince(read);
       const free = [
-        { status: { $in: UNCLAIMED_STATES } },
+        { status: { $in: WAITING_DELIVERY_STATES } },
         { status: 'sweeping' as const, claimed_until: { $lte: now } },
       ];
       const { modifiedCount } = await deliveries.updateMany(

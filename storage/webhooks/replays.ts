@@ -1,5 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import type { ReplayStatus } from '../../domain/webhooks/states.js';
 import { staleRecords } from '../queries.js';
 import type { DeliveryFilter } from './client-deliveries.js';
 
@@ -9,7 +10,7 @@ export interface ReplayRecord {
   _id: string;
   org: string;
   filter: DeliveryFilter;
-  status: 'running' | 'completed' | 'cancelled';
+  status: ReplayStatus;
   /** Deliveries that matched when the replay was requested. */
   matching: number;
   /** Deliveries that have been requeued. */

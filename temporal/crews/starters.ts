@@ -4,7 +4,8 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { CrewReview, CrewTaskStatus } from '../../domain/crews/crews.js';
+import type { CrewReview } from '../../domain/crews/crews.js';
+import type { CrewTaskStatus } from '../../domain/crews/states.js';
 import {
   type CrewRef,
   RESUME,

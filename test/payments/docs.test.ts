@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { ERROR_STATUS } from '../../domain/errors.js';
-import { AUTHENTICATION_STATES, SDK_NEXT_ACTIONS } from '../../domain/payments/authentications.js';
+import { SDK_NEXT_ACTIONS } from '../../domain/payments/authentications.js';
+import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import { createMerchant } from '../support/payments.js';
 import { sharedProduct } from '../support/product.js';
 
