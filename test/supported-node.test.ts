@@ -10,11 +10,14 @@ import { thisMachine } from '../cli/platform.js';
 const folder = mkdtempSync(join(tmpdir(), 'postback-supported-node-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** This Node.js under the version of an older one. The one that is fetched has its own version. */
+/**
+ * This Node.js under the version of an older one. The process that continues has its own version, even if it is the same program: the
+ * tests themselves may run on the Node.js that was fetched.
+ */
 const asOldVersion = join(folder, 'as-old-version.mjs');
 writeFileSync(
   asOldVersion,
-  `if (process.execPath === ${JSON.stringify(process.execPath)}) Object.defineProperty(process.versions, 'node', { value: '20.19.0' });`,
+  `if (process.ppid === ${process.pid}) Object.defineProperty(process.versions, 'node', { value: '20.19.0' });`,
 );
 /** A command of the repository that does what its first argument says. */
 const command = join(folder, 'command.mjs');
