@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { finished } from 'node:stream/promises';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createMcpServer } from '../../mcp/server.js';
 import { findServer, type ServerOptions } from './server.js';
@@ -9,4 +10,7 @@ const { version } = createRequire(import.meta.url)('../../../package.json') as {
 export async function serveMcp(options: Pick<ServerOptions, 'profile'>): Promise<void> {
   const postback = findServer(options).client();
   serveStdio(() => createMcpServer(postback, version), { onerror: (error) => console.error(error.message) });
+  const ends = [finished(process.stdin, { writable: false }), finished(process.stdout, { readable: false })];
+  // An assistant that is gone is the ordinary end.
+  await Promise.race(ends).catch(() => undefined);
 }
