@@ -7,8 +7,12 @@ import { MAX_COUNTED } from '../domain/metrics.js';
 import { isFinalState } from '../domain/state-machine.js';
 import { CALLBACK_EVENTS } from '../domain/webhooks/events.js';
 import { DELIVERY_STATES, type DeliveryState } from '../domain/webhooks/states.js';
-import type { Collections } from './collections.js';
+import type { AiJobRecord } from './ai-jobs/job-record.js';
+import type { DatabaseRecord } from './content/databases.js';
+import type { ItemRecord } from './content/items.js';
 import { JOB_LIST_INDEX, LIST_INDEX } from './indexes.js';
+import type { OrganisationRecords } from './organisation-records.js';
+import type { DeliveryRecord } from './webhooks/deliveries.js';
 
 /** Deliveries that one measurement reads; the newest count. */
 const MAX_DELIVERIES = 20_000;
@@ -33,16 +37,21 @@ export interface ActivityPeriod {
 export type Activity = ReturnType<typeof createActivity>;
 
 /** What an organisation's items, jobs and webhooks have done lately. Counts only. */
-export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databases' | 'deliveries' | 'items'>) {
+export function createActivity(collections: {
+  aiJobs: OrganisationRecords<AiJobRecord>;
+  databases: OrganisationRecords<DatabaseRecord>;
+  deliveries: OrganisationRecords<DeliveryRecord>;
+  items: OrganisationRecords<ItemRecord>;
+}) {
   const { aiJobs, databases, deliveries, items } = collections;
 
   return {
     /** All items of the organisation, by the status of their newest version. Read from an index alone, up to a bound. */
     async itemsByStatus(org: string): Promise<StatusCounts<IndexingStatus>> {
-      const owned = await databases.find({ org }).project<{ _id: string }>({ _id: 1 }).toArray();
+      const owned = await databases.forOrg(org).find({}).project<{ _id: string }>({ _id: 1 }).toArray();
       const database_id = { $in: owned.map(({ _id }) => _id) };
       return countEach(INDEXING_STATUSES, (indexing_status, limit) =>
-        items.countDocuments({ org, database_id, indexing_status }, { limit, hint: LIST_INDEX }),
+        items.forOrg(org).countDocuments({ database_id, indexing_status }, { limit, hint: LIST_INDEX }),
       );
     },
 
@@ -51,8 +60,8 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       // With the feature, each count starts in the index where the period starts.
       const submitted = { feature: { $in: [...AI_FEATURE_NAMES] }, created_at: { $gte: from } };
       return countEach(JOB_STATUSES, (status, limit) => {
-        const filter = { org, status, ...(isFinalState(JOB_STATUS_TABLE, status) ? submitted : {}) };
-        return aiJobs.countDocuments(filter, { limit, hint: JOB_LIST_INDEX });
+        const filter = { status, ...(isFinalState(JOB_STATUS_TABLE, status) ? submitted : {}) };
+        return aiJobs.forOrg(org).countDocuments(filter, { limit, hint: JOB_LIST_INDEX });
       });
     },
 
@@ -64,7 +73,6 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
       const newest: Document[] = [
         {
           $match: {
-            org,
             event_type: { $in: [...CALLBACK_EVENTS] },
             // Each status: the index is sorted by it.
             status: { $in: DELIVERY_STATES },
@@ -94,6 +102,7 @@ export function createActivity(collections: Pick<Collections, 'aiJobs' | 'databa
         { $sort: { '_id.interval': 1, '_id.size': 1 } },
       ];
       const [found] = await deliveries
+        .forOrg(org)
         .aggregate<{ by_status: Count[]; attempts: AttemptGroup[] }>([
           ...newest,
           {

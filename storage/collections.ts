@@ -23,6 +23,7 @@ import type { IdempotencyRecord } from './idempotency-keys.js';
 import { NAMED_EVERYWHERE } from './migrations/list.js';
 import { hasMigrated, migrate } from './migrations/run.js';
 import type { ModelTokensRecord } from './model-tokens.js';
+import { byOrganisation, type OwnedCollection } from './organisation-records.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
 import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
@@ -48,36 +49,36 @@ export interface Collections {
   quotaGates: Collection<QuotaGateRecord>;
   modelTokens: Collection<ModelTokensRecord>;
   rateLimits: Collection<RateLimitRecord>;
-  databases: Collection<DatabaseRecord>;
+  databases: OwnedCollection<DatabaseRecord>;
   indexRebuilds: Collection<IndexRebuildRecord>;
   compactionLeases: Collection<CompactionLeaseRecord>;
-  items: Collection<ItemRecord>;
-  removedItems: Collection<RemovedItemRecord>;
+  items: OwnedCollection<ItemRecord>;
+  removedItems: OwnedCollection<RemovedItemRecord>;
   chunks: Collection<ChunkRecord>;
   entities: Collection<EntityRecord>;
   relations: Collection<RelationRecord>;
-  feedback: Collection<FeedbackRecord>;
-  feedbackTallies: Collection<FeedbackTallyRecord>;
+  feedback: OwnedCollection<FeedbackRecord>;
+  feedbackTallies: OwnedCollection<FeedbackTallyRecord>;
   registrations: Collection<RegistrationRecord>;
-  deliveries: Collection<DeliveryRecord>;
+  deliveries: OwnedCollection<DeliveryRecord>;
   lanes: Collection<LaneRecord>;
-  replays: Collection<ReplayRecord>;
-  authentications: Collection<AuthenticationRecord>;
-  eligibilityData: Collection<EligibilityDataRecord>;
+  replays: OwnedCollection<ReplayRecord>;
+  authentications: OwnedCollection<AuthenticationRecord>;
+  eligibilityData: OwnedCollection<EligibilityDataRecord>;
   paymentSigningSecrets: Collection<PaymentSigningSecretRecord>;
-  aiJobs: Collection<AiJobRecord>;
-  aiJobResults: Collection<AiJobResultRecord>;
-  checkpoints: Collection<CheckpointRecord>;
-  uploads: Collection<UploadRecord>;
+  aiJobs: OwnedCollection<AiJobRecord>;
+  aiJobResults: OwnedCollection<AiJobResultRecord>;
+  checkpoints: OwnedCollection<CheckpointRecord>;
+  uploads: OwnedCollection<UploadRecord>;
   unclaimedFiles: Collection<UnclaimedFileRecord>;
-  signingKeys: Collection<SigningKeyRecord>;
-  idempotencyKeys: Collection<IdempotencyRecord>;
-  crewExecutions: Collection<CrewExecutionRecord>;
-  crewSteps: Collection<CrewStepRecord>;
-  crewFeedback: Collection<CrewFeedbackRecord>;
+  signingKeys: OwnedCollection<SigningKeyRecord>;
+  idempotencyKeys: OwnedCollection<IdempotencyRecord>;
+  crewExecutions: OwnedCollection<CrewExecutionRecord>;
+  crewSteps: OwnedCollection<CrewStepRecord>;
+  crewFeedback: OwnedCollection<CrewFeedbackRecord>;
   crewSigningSecrets: Collection<CrewSigningSecretRecord>;
-  connectors: Collection<ConnectorRecord>;
-  connectorResources: Collection<ConnectorResourceRecord>;
+  connectors: OwnedCollection<ConnectorRecord>;
+  connectorResources: OwnedCollection<ConnectorResourceRecord>;
 }
 
 /** How a process connects. */
@@ -153,35 +154,35 @@ function collectionsOf(mongoClient: MongoClient, db: Db, recordsOf: RecordsOf): 
     quotaGates: db.collection('quota_gates'),
     modelTokens: db.collection('model_tokens'),
     rateLimits: db.collection('rate_limits'),
-    databases: db.collection('databases'),
+    databases: byOrganisation(db.collection('databases')),
     indexRebuilds: db.collection('index_rebuilds'),
     compactionLeases: db.collection('compaction_leases'),
-    items: db.collection('items'),
-    removedItems: db.collection('removed_items'),
+    items: byOrganisation(db.collection('items')),
+    removedItems: byOrganisation(db.collection('removed_items')),
     chunks: db.collection('chunks'),
     entities: db.collection('entities'),
     relations: db.collection('relations'),
-    feedback: db.collection('feedback'),
-    feedbackTallies: db.collection('feedback_tallies'),
+    feedback: byOrganisation(db.collection('feedback')),
+    feedbackTallies: byOrganisation(db.collection('feedback_tallies')),
     registrations: db.collection('registrations'),
-    deliveries: db.collection('deliveries'),
+    deliveries: byOrganisation(db.collection('deliveries')),
     lanes: db.collection('delivery_lanes'),
-    replays: db.collection('delivery_replays'),
-    authentications: db.collection('authentications'),
-    eligibilityData: db.collection('eligibility_data'),
+    replays: byOrganisation(db.collection('delivery_replays')),
+    authentications: byOrganisation(db.collection('authentications')),
+    eligibilityData: byOrganisation(db.collection('eligibility_data')),
     paymentSigningSecrets: db.collection('payment_signing_secrets'),
-    aiJobs: db.collection('ai_jobs'),
-    aiJobResults: db.collection('ai_job_results'),
-    checkpoints: db.collection('checkpoints'),
-    uploads: db.collection('uploads'),
+    aiJobs: byOrganisation(db.collection('ai_jobs')),
+    aiJobResults: byOrganisation(db.collection('ai_job_results')),
+    checkpoints: byOrganisation(db.collection('checkpoints')),
+    uploads: byOrganisation(db.collection('uploads')),
     unclaimedFiles: db.collection('unclaimed_files'),
-    signingKeys: db.collection('signing_keys'),
-    idempotencyKeys: db.collection('idempotency_keys'),
-    crewExecutions: db.collection('crew_executions'),
-    crewSteps: db.collection('crew_steps'),
-    crewFeedback: db.collection('crew_feedback'),
+    signingKeys: byOrganisation(db.collection('signing_keys')),
+    idempotencyKeys: byOrganisation(db.collection('idempotency_keys')),
+    crewExecutions: byOrganisation(db.collection('crew_executions')),
+    crewSteps: byOrganisation(db.collection('crew_steps')),
+    crewFeedback: byOrganisation(db.collection('crew_feedback')),
     crewSigningSecrets: db.collection('crew_signing_secrets'),
-    connectors: db.collection('connectors'),
-    connectorResources: db.collection('connector_resources'),
+    connectors: byOrganisation(db.collection('connectors')),
+    connectorResources: byOrganisation(db.collection('connector_resources')),
   };
 }

@@ -21,12 +21,12 @@ export interface PageQuery {
 
 /** One page of the records that match, newest first. */
 export function newestFirst<Entry extends { _id: string }>(
-  collection: Collection<Entry>,
+  records: { find(filter: Filter<Entry>): FindCursor<WithId<Entry>> },
   filter: Filter<Entry>,
   { before, limit }: PageQuery,
 ): FindCursor<WithId<Entry>> {
   const page = before === undefined ? filter : { $and: [filter, { _id: { $lt: before } }] };
-  return collection
+  return records
     .find(page as Filter<Entry>)
     .sort({ _id: -1 })
     .limit(limit);
@@ -42,14 +42,18 @@ export interface StaleRecords<Entry> {
   markFailed(entries: readonly Entry[], before: Date, now: Date): Promise<void>;
 }
 
-/**
- * @param filter the records that need a workflow; records without `check_at` are due
- * @param options `projection` limits the fields; `checkAt` returns an expression that replaces `next` of a started record
- */
-export function staleRecords<Entry extends { _id: string; check_at?: Date }>(
+export interface StaleOptions {
+  /** Limits the fields. */
+  projection?: Document;
+  /** Returns an expression that replaces `next` of a started record. */
+  checkAt?: (next: Date) => Document;
+}
+
+/** @param filter the records that need a workflow; records without `check_at` are due */
+export function staleRecords<Entry extends { _id: string }>(
   collection: Collection<Entry>,
   filter: (before: Date) => Filter<Entry>,
-  options: { projection?: Document; checkAt?: (next: Date) => Document } = {},
+  options: StaleOptions = {},
 ): StaleRecords<Entry> {
   const { projection = {}, checkAt = (next) => next } = options;
   const due = (before: Date) => ({ ...filter(before), check_at: { $not: { $gte: before } } }) as Filter<Entry>;

@@ -318,20 +318,6 @@ describe('the stores', () => {
       expect([JSON.stringify(command), plan.includes('COLLSCAN')]).toEqual([JSON.stringify(command), false]);
     }
   });
-
-  test('are all covered: each method that takes an organisation is called above', () => {
-    const stores = openStores();
-    const called = Object.keys(callsOf(stores)).map((name) => name.split(' ')[0]!);
-    /** Methods without queries. */
-    const LOCAL = ['authentications.prepare'];
-    const taking = Object.entries(stores).flatMap(([store, methods]) =>
-      Object.entries(methods as Record<string, unknown>)
-        .filter(([, method]) => typeof method === 'function' && takesOrganisation(method))
-        .map(([method]) => `${store}.${method}`),
-    );
-    expect(taking.length).toBeGreaterThan(50);
-    expect(taking.filter((name) => !called.includes(name) && !LOCAL.includes(name))).toEqual([]);
-  });
 });
 
 describe('a transaction', () => {
@@ -389,10 +375,3 @@ function explainable(command: Document): Document {
 }
 
 const OF_SESSIONS = ['lsid', 'txnNumber', 'autocommit', 'startTransaction', 'writeConcern', 'readConcern'];
-
-/** By the name of its first parameter. */
-// biome-ignore lint/complexity/noBannedTypes: any method of a store
-function takesOrganisation(method: Function): boolean {
-  const [, first = ''] = /^[^(]*\(([^)]*)/.exec(method.toString()) ?? [];
-  return /^(org|scope)\b|^\{[^}]*\borg\b/.test(first);
-}

@@ -1,10 +1,11 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { Binary, type Collection, type MongoClient } from 'mongodb';
+import { Binary, type MongoClient } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { newSigningKeyId } from '../../domain/ids.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
 import type { AiJobRecord } from './job-record.js';
@@ -42,9 +43,9 @@ export function createSigningKeys(
     deliveries,
   }: {
     mongoClient: MongoClient;
-    signingKeys: Collection<SigningKeyRecord>;
-    aiJobs: Collection<AiJobRecord>;
-    deliveries: Collection<DeliveryRecord>;
+    signingKeys: OrganisationRecords<SigningKeyRecord>;
+    aiJobs: OrganisationRecords<AiJobRecord>;
+    deliveries: OrganisationRecords<DeliveryRecord>;
   },
   sealer: Sealer,
 ) {
@@ -64,7 +65,7 @@ export function createSigningKeys(
     async openPrivateKey(org: string, id: string): Promise<KeyObject> {
       const cached = opened.get(`${org}/${id}`);
       if (cached) return cached;
-      const record = await signingKeys.findOne({ _id: id, org });
+      const record = await signingKeys.forOrg(org).findOne({ _id: id });
       if (!record) throw new Error(`there is no signing key ${id}`);
       const key = createPrivateKey(sealer.open(record.sealed_private_key.value(), context(id)));
       if (opened.size >= MAX_OPENED) opened.delete(opened.keys().next().value!);
@@ -75,14 +76,14 @@ export function createSigningKeys(
     /** @returns the public keys (PEM) that receivers may need: the current key, then retired keys, newest first */
     async listPublicKeys(org: string): Promise<string[]> {
       await this.currentId(org);
-      const records = await signingKeys.find({ org }).sort({ current: -1, created_at: -1 }).toArray();
+      const records = await signingKeys.forOrg(org).find({}).sort({ current: -1, created_at: -1 }).toArray();
       const needed = await Promise.all(records.map(isNeeded));
       return records.filter((_record, n) => needed[n]).map(({ public_key }) => public_key);
     },
 
     /** @returns the public key (PEM) with this id; null when there is none, or it is not needed any more */
     async findPublicKey(org: string, id: string): Promise<string | null> {
-      const record = await signingKeys.findOne({ _id: id, org });
+      const record = await signingKeys.forOrg(org).findOne({ _id: id });
       return record && (await isNeeded(record)) ? record.public_key : null;
     },
 
@@ -91,15 +92,15 @@ export function createSigningKeys(
       const next = await newKey(org);
       const retired = { $set: { current: false, retired_at: new Date() } };
       await inTransaction(mongoClient, async (tx) => {
-        await signingKeys.updateOne({ org, current: true }, retired, { session: tx });
-        await signingKeys.insertOne(next, { session: tx });
+        await signingKeys.forOrg(org).updateOne({ current: true }, retired, { session: tx });
+        await signingKeys.forOrg(org).insertOne(next, { session: tx });
       });
       return next._id;
     },
   };
 
   async function findCurrent(org: string): Promise<string | undefined> {
-    return (await signingKeys.findOne({ org, current: true }, { projection: { _id: 1 } }))?._id;
+    return (await signingKeys.forOrg(org).findOne({ current: true }, { projection: { _id: 1 } }))?._id;
   }
 
   /** Requests that need the first key at once wait for the same one. */
@@ -113,7 +114,7 @@ export function createSigningKeys(
   async function insertFirst(org: string): Promise<string> {
     const key = await newKey(org);
     try {
-      await signingKeys.insertOne(key);
+      await signingKeys.forOrg(org).insertOne(key);
       return key._id;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -149,13 +150,12 @@ export function createSigningKeys(
     if (current || retired_at === null || retired_at.getTime() > Date.now() - PUBLIC_FOR_MS) return true;
     // Two look-ups in indexes that hold unfinished work only.
     const projection = { _id: 1 } as const;
-    const unfinished = { org, signing_key: _id, status: { $in: UNFINISHED_JOB_STATUSES } };
-    if (await aiJobs.findOne(unfinished, { projection })) return true;
+    const unfinished = { signing_key: _id, status: { $in: UNFINISHED_JOB_STATUSES } };
+    if (await aiJobs.forOrg(org).findOne(unfinished, { projection })) return true;
     const unsent = {
-      org,
       signing_key: _id,
       status: { $in: UNFINISHED_DELIVERY_STATES },
     };
-    return (await deliveries.findOne(unsent, { projection })) !== null;
+    return (await deliveries.forOrg(org).findOne(unsent, { projection })) !== null;
   }
 }

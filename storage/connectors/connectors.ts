@@ -1,4 +1,4 @@
-import { Binary, type ClientSession, type Collection, type Filter } from 'mongodb';
+import { Binary, type ClientSession, type Filter } from 'mongodb';
 import type {
   ConnectorKind,
   ConnectorSchedule,
@@ -10,7 +10,8 @@ import type {
 import type { SyncStatus } from '../../domain/connectors/states.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
-import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+import { newestFirst, type PageQuery } from '../queries.js';
 
 export interface ConnectorRecord {
   /** `con_…` */
@@ -85,7 +86,7 @@ export interface ConnectorChange {
 const checkSoon = { $unset: { check_at: '' } } as const;
 
 /** Connectors. Clients and syncs do not see a deleted connector. Credentials are sealed. */
-export function createConnectors({ connectors }: { connectors: Collection<ConnectorRecord> }, sealer: Sealer) {
+export function createConnectors({ connectors }: { connectors: OrganisationRecords<ConnectorRecord> }, sealer: Sealer) {
   const context = (id: string): SealedContext => `connector-credentials/${id}`;
   const seal = (id: string, credentials: S3Credentials) =>
     new Binary(sealer.seal(JSON.stringify(credentials), context(id)));
@@ -109,23 +110,23 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
     ): Promise<ConnectorRecord> {
       const sealed_credentials = credentials && seal(record._id, credentials);
       const stored: ConnectorRecord = { ...record, sealed_credentials };
-      await connectors.insertOne(stored, { session: tx });
+      await connectors.forOrg(record.org).insertOne(stored, { session: tx });
       return stored;
     },
 
     /** @returns null when the connector is unknown, deleted, or another organisation's */
     findForOrg(org: string, id: string): Promise<ConnectorRecord | null> {
-      return connectors.findOne({ _id: id, org, deleted_at: null });
+      return connectors.forOrg(org).findOne({ _id: id, deleted_at: null });
     },
 
     /** @returns a connector that may be deleted; null when it is unknown or another organisation's */
     findAnyForOrg(org: string, id: string): Promise<ConnectorRecord | null> {
-      return connectors.findOne({ _id: id, org });
+      return connectors.forOrg(org).findOne({ _id: id });
     },
 
     /** @returns one page, newest first */
     listForOrg(org: string, page: PageQuery): Promise<ConnectorRecord[]> {
-      return newestFirst(connectors, { org, deleted_at: null }, page).toArray();
+      return newestFirst(connectors.forOrg(org), { deleted_at: null }, page).toArray();
     },
 
     /**
@@ -135,10 +136,9 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
      */
     update(org: string, id: string, { credentials, ...fields }: ConnectorChange): Promise<ConnectorRecord | null> {
       const keepsCredentials = fields.settings !== undefined && credentials === undefined;
-      return connectors.findOneAndUpdate(
+      return connectors.forOrg(org).findOneAndUpdate(
         {
           _id: id,
-          org,
           deleted_at: null,
           ...(keepsCredentials ? { $or: [{ sealed_credentials: null }, destinationOf(fields.settings!)] } : {}),
         },
@@ -159,27 +159,27 @@ export function createConnectors({ connectors }: { connectors: Collection<Connec
 
     /** Deletes a connector for clients and syncs. @returns the deleted connector, or null when there was none */
     markDeleted(org: string, id: string, removeItems: boolean): Promise<ConnectorRecord | null> {
-      return connectors.findOneAndUpdate({ _id: id, org, deleted_at: null }, deletion(new Date(), removeItems), {
+      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, deletion(new Date(), removeItems), {
         returnDocument: 'after',
       });
     },
 
     /** Deletes the connectors of a database that is being deleted. The reconciler ends their schedules. */
     async markDatabaseDeleted({ _id, org }: OwnedDatabase): Promise<void> {
-      await connectors.updateMany({ org, database_id: _id, deleted_at: null }, deletion(new Date(), false));
+      await connectors.forOrg(org).updateMany({ database_id: _id, deleted_at: null }, deletion(new Date(), false));
     },
 
     /** Records that Temporal knows this state of the connector. After a later change it stays pending. */
     async markApplied({ _id, org, updated_at }: ConnectorRecord): Promise<void> {
-      await connectors.updateOne({ _id, org, updated_at }, { $set: { pending: false } });
+      await connectors.forOrg(org).updateOne({ _id, updated_at }, { $set: { pending: false } });
     },
 
     /** Connectors whose latest change Temporal may not know. */
-    stale: staleRecords(connectors, (before) => ({ pending: true, updated_at: { $lt: before } })),
+    stale: connectors.stale((before) => ({ pending: true, updated_at: { $lt: before } })),
 
     /** Removes the record of a deleted connector. */
     async remove(org: string, id: string): Promise<void> {
-      await connectors.deleteOne({ _id: id, org, deleted_at: { $ne: null } });
+      await connectors.forOrg(org).deleteOne({ _id: id, deleted_at: { $ne: null } });
     },
 
     /** @returns the plain credentials, or null when there are none */

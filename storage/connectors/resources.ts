@@ -1,7 +1,8 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import type { Validators } from './connectors.js';
 
@@ -58,7 +59,7 @@ const GONE = 0;
 export function createConnectorResources({
   connectorResources: resources,
 }: {
-  connectorResources: Collection<ConnectorResourceRecord>;
+  connectorResources: OrganisationRecords<ConnectorResourceRecord>;
 }) {
   return {
     /**
@@ -75,7 +76,8 @@ export function createConnectorResources({
     ): Promise<number> {
       const ids = new Map(seen.map((resource) => [resourceId(ref.connector, resource.key), resource]));
       const stored = await resources
-        .find({ _id: { $in: [...ids.keys()] }, org: ref.org }, { session: tx, ...BY_ID })
+        .forOrg(ref.org)
+        .find({ _id: { $in: [...ids.keys()] } }, { session: tx, ...BY_ID })
         .toArray();
       const storedById = new Map(stored.map((resource) => [resource._id, resource]));
       const writes = [...ids].flatMap(([_id, { key, depth, etag }]) => {
@@ -86,66 +88,69 @@ export function createConnectorResources({
         const outcome: ResourceOutcome | null = unchanged ? (previous.error ? 'failed' : 'unchanged') : null;
         return [
           {
-            updateOne: {
-              filter: { _id, org: ref.org },
-              ...BY_ID,
-              update: {
-                $set: {
-                  depth,
-                  sync: ref.sync,
-                  due: !unchanged,
-                  outcome,
-                  ...(etag === undefined ? {} : { listed_etag: etag }),
-                },
-                $setOnInsert: { connector: ref.connector, key, hash: null, item_id: null },
+            filter: { _id },
+            ...BY_ID,
+            update: {
+              $set: {
+                depth,
+                sync: ref.sync,
+                due: !unchanged,
+                outcome,
+                ...(etag === undefined ? {} : { listed_etag: etag }),
               },
-              upsert: true,
+              $setOnInsert: { connector: ref.connector, key, hash: null, item_id: null },
             },
+            upsert: true,
           },
         ];
       });
       const accepted = writes.slice(0, Math.max(0, room));
-      if (accepted.length > 0) await resources.bulkWrite(accepted, { session: tx, ordered: false });
+      if (accepted.length > 0) await resources.forOrg(ref.org).updateEach(accepted, { session: tx, ordered: false });
       return writes.length - accepted.length;
     },
 
     /** Marks all resources as seen and unchanged, because the source reports that its listing has not changed. */
     async recordAllSeen({ connector, org, sync }: StartedSync, tx: ClientSession): Promise<void> {
-      await resources.updateMany(
-        { org, connector, sync: { $lt: sync } },
-        [{ $set: { sync, due: false, outcome: { $cond: [{ $ifNull: ['$error', false] }, 'failed', 'unchanged'] } } }],
-        { session: tx },
-      );
+      await resources
+        .forOrg(org)
+        .updateMany(
+          { connector, sync: { $lt: sync } },
+          [{ $set: { sync, due: false, outcome: { $cond: [{ $ifNull: ['$error', false] }, 'failed', 'unchanged'] } } }],
+          { session: tx },
+        );
     },
 
     /** @returns resources to fetch, lowest depth first */
     listDue({ connector, org, sync }: StartedSync, limit: number): Promise<ConnectorResourceRecord[]> {
-      return resources.find({ org, connector, due: true, sync }).sort({ depth: 1, _id: 1 }).limit(limit).toArray();
+      return resources
+        .forOrg(org)
+        .find({ connector, due: true, sync })
+        .sort({ depth: 1, _id: 1 })
+        .limit(limit)
+        .toArray();
     },
 
     /** @returns the number of resources that this sync has seen */
     countSeen({ connector, org, sync }: StartedSync): Promise<number> {
-      return resources.countDocuments({ org, connector, sync });
+      return resources.forOrg(org).countDocuments({ connector, sync });
     },
 
     /** Stores the results of fetches; the resources are not due any more. */
     async recordResults({ org }: StartedSync, results: readonly ResourceResult[], tx: ClientSession): Promise<void> {
       const at = new Date();
-      await resources.bulkWrite(
+      await resources.forOrg(org).updateEach(
         results.map(({ _id, outcome, error, keepError, ...fields }) => ({
-          updateOne: {
-            filter: { _id, org },
-            ...BY_ID,
-            update: {
-              $set: {
-                ...fields,
-                due: false,
-                outcome: outcome === 'gone' ? null : outcome,
-                ...(outcome === 'gone' ? { sync: GONE } : {}),
-                ...(error ? { error: { ...error, at } } : {}),
-              },
-              ...(error || keepError ? {} : { $unset: { error: true } }),
+          filter: { _id },
+          ...BY_ID,
+          update: {
+            $set: {
+              ...fields,
+              due: false,
+              outcome: outcome === 'gone' ? null : outcome,
+              ...(outcome === 'gone' ? { sync: GONE } : {}),
+              ...(error ? { error: { ...error, at } } : {}),
             },
+            ...(error || keepError ? {} : { $unset: { error: true } }),
           },
         })),
         { session: tx },
@@ -162,24 +167,25 @@ export function createConnectorResources({
       limit: number,
     ): Promise<ConnectorResourceRecord[]> {
       return resources
-        .find({ org, connector, sync: { $lt: complete ? sync : GONE + 1 } })
+        .forOrg(org)
+        .find({ connector, sync: { $lt: complete ? sync : GONE + 1 } })
         .limit(limit)
         .toArray();
     },
 
     /** @returns resources in any state, to remove those of a deleted connector */
     listAny({ org, connector }: SyncRef, limit: number): Promise<ConnectorResourceRecord[]> {
-      return resources.find({ org, connector }).limit(limit).toArray();
+      return resources.forOrg(org).find({ connector }).limit(limit).toArray();
     },
 
     async remove(org: string, ids: readonly string[], tx?: ClientSession): Promise<void> {
-      await resources.deleteMany({ _id: { $in: [...ids] }, org }, { session: tx, ...BY_ID });
+      await resources.forOrg(org).deleteMany({ _id: { $in: [...ids] } }, { session: tx, ...BY_ID });
     },
 
     /** @returns the counts of a sync; `removed` is passed through */
     async countOutcomes({ org, connector, sync }: StartedSync, removed: number): Promise<SyncCounts> {
       const numbers = await Promise.all(
-        RESOURCE_OUTCOMES.map((outcome) => resources.countDocuments({ org, connector, sync, outcome })),
+        RESOURCE_OUTCOMES.map((outcome) => resources.forOrg(org).countDocuments({ connector, sync, outcome })),
       );
       const counts = Object.fromEntries(RESOURCE_OUTCOMES.map((outcome, n) => [outcome, numbers[n]!]));
       return { ...(counts as Record<ResourceOutcome, number>), removed };
@@ -191,8 +197,8 @@ export function createConnectorResources({
      */
     listFailing({ org, connector }: SyncRef, { after, limit }: { after?: string | undefined; limit: number }) {
       return resources
+        .forOrg(org)
         .find({
-          org,
           connector,
           'error.code': { $exists: true },
           ...(after === undefined ? {} : { _id: { $gt: after } }),

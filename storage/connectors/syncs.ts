@@ -1,6 +1,7 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncOutcome } from '../../domain/connectors/workflow-contract.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import type { ConnectorRecord, SyncRecord, Validators } from './connectors.js';
 
 /** Progress of a sync; absent fields do not change. `removed` is added to the count of removed resources. */
@@ -15,10 +16,9 @@ export interface SyncStep {
 export type ConnectorSyncs = ReturnType<typeof createConnectorSyncs>;
 
 /** The state of each connector's latest sync. Every change is one conditional update. */
-export function createConnectorSyncs({ connectors }: { connectors: Collection<ConnectorRecord> }) {
-  const running = ({ connector, org, sync }: StartedSync) => ({
+export function createConnectorSyncs({ connectors }: { connectors: OrganisationRecords<ConnectorRecord> }) {
+  const running = ({ connector, sync }: StartedSync) => ({
     _id: connector,
-    org,
     'sync.number': sync,
     'sync.status': 'running' as const,
     deleted_at: null,
@@ -42,14 +42,14 @@ export function createConnectorSyncs({ connectors }: { connectors: Collection<Co
         error_message: null,
         counts: null,
       };
-      return connectors.findOneAndUpdate({ _id: id, org, deleted_at: null }, [{ $set: { sync } }], {
+      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, [{ $set: { sync } }], {
         returnDocument: 'after',
       });
     },
 
     /** @returns the connector, or null when it was deleted or this sync is not its latest or has finished */
     findRunning(ref: StartedSync): Promise<ConnectorRecord | null> {
-      return connectors.findOne(running(ref));
+      return connectors.forOrg(ref.org).findOne(running(ref));
     },
 
     /**
@@ -59,7 +59,7 @@ export function createConnectorSyncs({ connectors }: { connectors: Collection<Co
     async recordStep(ref: StartedSync, tx: ClientSession, step: SyncStep = {}): Promise<boolean> {
       const { removed = 0, ...progress } = step;
       const set = Object.fromEntries(Object.entries(progress).map(([name, value]) => [`sync.${name}`, value]));
-      const result = await connectors.updateOne(
+      const result = await connectors.forOrg(ref.org).updateOne(
         running(ref),
         // Every step writes to the connector, so that a concurrent deletion conflicts with the transaction.
         { $set: set, $inc: { 'sync.steps': 1, 'sync.removed': removed } },
@@ -70,7 +70,7 @@ export function createConnectorSyncs({ connectors }: { connectors: Collection<Co
 
     /** Finishes the sync. @param listing validators for the next listing */
     async end(ref: StartedSync, outcome: SyncOutcome, counts: SyncCounts, listing: Validators): Promise<void> {
-      await connectors.updateOne(running(ref), {
+      await connectors.forOrg(ref.org).updateOne(running(ref), {
         $set: {
           'sync.status': outcome.status,
           'sync.finished_at': new Date(),

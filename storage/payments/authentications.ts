@@ -1,4 +1,4 @@
-import { Binary, type ClientSession, type Collection, type Filter, type MongoClient } from 'mongodb';
+import { Binary, type ClientSession, type Filter, type MongoClient } from 'mongodb';
 import { newAuthenticationId, sha256Hex } from '../../domain/ids.js';
 import {
   type AuthenticationDetails,
@@ -14,7 +14,8 @@ import { asSent, type SentNames } from '../../domain/payments/card-networks.js';
 import { type DecisionReason, decideEligibility, type Network } from '../../domain/payments/eligibility-decision.js';
 import { type AuthenticationStatus, OPEN_AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
-import { newestFirst, type PageQuery, staleRecords } from '../queries.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+import { newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 
 export interface AuthenticationRecord {
@@ -64,8 +65,8 @@ export function createAuthentications(
     eligibilityData,
   }: {
     mongoClient: MongoClient;
-    authentications: Collection<AuthenticationRecord>;
-    eligibilityData: Collection<EligibilityDataRecord>;
+    authentications: OrganisationRecords<AuthenticationRecord>;
+    eligibilityData: OrganisationRecords<EligibilityDataRecord>;
   },
   sealer: Sealer,
   times: AuthenticationTimes,
@@ -75,20 +76,16 @@ export function createAuthentications(
   const dataContext = (id: string): SealedContext => `eligibility-data/${id}`;
 
   /** Excludes records that are due for removal, because MongoDB removes them only about once a minute. */
-  const existing = (org: string, id: string, now: Date): Filter<AuthenticationRecord> => ({
-    _id: id,
-    org,
-    remove_at: { $gt: now },
-  });
+  const existing = (id: string, now: Date) => ({ _id: id, remove_at: { $gt: now } });
   /** @returns null when the authentication is unknown, removed, or another organisation's */
-  const findForOrg = (org: string, id: string, now: Date) => authentications.findOne(existing(org, id, now));
+  const findForOrg = (org: string, id: string, now: Date) => authentications.forOrg(org).findOne(existing(id, now));
 
   return {
     findForOrg,
 
     /** Also finds a record that is due for removal. */
     getById(org: string, id: string): Promise<AuthenticationRecord | null> {
-      return authentications.findOne({ _id: id, org });
+      return authentications.forOrg(org).findOne({ _id: id });
     },
 
     /** One page of an organisation's authentications, newest first. */
@@ -97,8 +94,8 @@ export function createAuthentications(
       { status, ...page }: PageQuery & { status?: AuthenticationStatus | undefined },
       now: Date,
     ): Promise<AuthenticationRecord[]> {
-      const filter = { ...inState(status, now), org, remove_at: { $gt: now } };
-      return newestFirst(authentications, filter, page).toArray();
+      const filter = { ...inState(status, now), remove_at: { $gt: now } };
+      return newestFirst(authentications.forOrg(org), filter, page).toArray();
     },
 
     /** @returns a new record and its plain client secret, which is not stored and cannot be read again */
@@ -126,7 +123,7 @@ export function createAuthentications(
     },
 
     async add(record: AuthenticationRecord, tx?: ClientSession): Promise<void> {
-      await authentications.insertOne(record, { session: tx });
+      await authentications.forOrg(record.org).insertOne(record, { session: tx });
     },
 
     /** @returns null when the id is unknown or another organisation's, or the secret is wrong */
@@ -156,8 +153,8 @@ export function createAuthentications(
       const named = reasons.map((reason) => ({ ...reason, network: asSent(sent, reason.network) }));
       const sealed_decision = new Binary(sealer.seal(JSON.stringify(named), decisionContext(id)));
       const checked = await inTransaction(mongoClient, async (tx) => {
-        const record = await authentications.findOneAndUpdate(
-          { ...existing(org, id, now), status: 'started', expires_at: { $gt: now } },
+        const record = await authentications.forOrg(org).findOneAndUpdate(
+          { ...existing(id, now), status: 'started', expires_at: { $gt: now } },
           {
             $set: {
               status: 'eligibility_checked',
@@ -168,7 +165,9 @@ export function createAuthentications(
         );
         if (record) {
           const keptUntil = Math.min(now.getTime() + times.deviceDataKeptForMs, record.remove_at.getTime());
-          await eligibilityData.insertOne({ _id: id, org, sealed, remove_at: new Date(keptUntil) }, { session: tx });
+          await eligibilityData
+            .forOrg(org)
+            .insertOne({ _id: id, org, sealed, remove_at: new Date(keptUntil) }, { session: tx });
         }
         return record;
       });
@@ -187,11 +186,13 @@ export function createAuthentications(
       closed: (record: AuthenticationRecord, tx: ClientSession) => Promise<void>,
     ): Promise<AuthenticationRecord | null> {
       const record = await inTransaction(mongoClient, async (tx) => {
-        const ended = await authentications.findOneAndUpdate(
-          { ...existing(org, id, now), ...open, expires_at: { $gt: now } },
-          { $set: { status: 'closed', closed_at: now } },
-          { session: tx, returnDocument: 'after' },
-        );
+        const ended = await authentications
+          .forOrg(org)
+          .findOneAndUpdate(
+            { ...existing(id, now), ...open, expires_at: { $gt: now } },
+            { $set: { status: 'closed', closed_at: now } },
+            { session: tx, returnDocument: 'after' },
+          );
         if (ended) await closed(ended, tx);
         return ended;
       });
@@ -203,15 +204,17 @@ export function createAuthentications(
      * @returns null when it has ended before, or its time has not passed
      */
     expire(org: string, id: string, now: Date, tx: ClientSession): Promise<AuthenticationRecord | null> {
-      return authentications.findOneAndUpdate(
-        { _id: id, org, ...open, expires_at: { $lte: now } },
-        { $set: { status: 'expired' } },
-        { session: tx, returnDocument: 'after' },
-      );
+      return authentications
+        .forOrg(org)
+        .findOneAndUpdate(
+          { _id: id, ...open, expires_at: { $lte: now } },
+          { $set: { status: 'expired' } },
+          { session: tx, returnDocument: 'after' },
+        );
     },
 
     /** Authentications that are open after their time. */
-    stale: staleRecords(authentications, () => open),
+    stale: authentications.stale(() => open),
 
     /** @returns the plain details */
     openDetails({ _id, sealed_details }: AuthenticationRecord): AuthenticationDetails {
@@ -225,7 +228,7 @@ export function createAuthentications(
 
     /** @returns the data of the first check, or null before the check and after the data was removed */
     async findCheckData({ _id, org }: AuthenticationRecord, now: Date): Promise<EligibilityCheckData | null> {
-      const record = await eligibilityData.findOne({ _id, org, remove_at: { $gt: now } });
+      const record = await eligibilityData.forOrg(org).findOne({ _id, remove_at: { $gt: now } });
       return record && JSON.parse(sealer.open(record.sealed.value(), dataContext(_id)));
     },
   };

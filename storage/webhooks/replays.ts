@@ -1,7 +1,8 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { ReplayStatus } from '../../domain/webhooks/states.js';
-import { staleRecords } from '../queries.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+
 import type { DeliveryFilter } from './client-deliveries.js';
 
 /** A request to send many deliveries again. */
@@ -28,37 +29,35 @@ export interface ReplayRecord {
 export type Replays = ReturnType<typeof createReplays>;
 
 /** @param retentionMs how long a finished replay is kept */
-export function createReplays({ replays }: { replays: Collection<ReplayRecord> }, retentionMs = 30 * DAY_MS) {
+export function createReplays({ replays }: { replays: OrganisationRecords<ReplayRecord> }, retentionMs = 30 * DAY_MS) {
   return {
     async add(replay: ReplayRecord, tx?: ClientSession): Promise<void> {
-      await replays.insertOne(replay, { session: tx });
+      await replays.forOrg(replay.org).insertOne(replay, { session: tx });
     },
 
     /** @returns null when the replay is unknown or another organisation's */
     findForOrg(org: string, replayId: string): Promise<ReplayRecord | null> {
-      return replays.findOne({ _id: replayId, org });
+      return replays.forOrg(org).findOne({ _id: replayId });
     },
 
     /** Stores that the deliveries up to `position` have been handled, and how many of them were requeued. */
     async advance({ _id, org, position }: ReplayRecord, next: string, requeued: number): Promise<void> {
       const now = new Date();
-      await replays.updateOne(
-        { _id, org, position },
-        { $set: { position: next, updated_at: now, check_at: now }, $inc: { requeued } },
-      );
+      await replays
+        .forOrg(org)
+        .updateOne({ _id, position }, { $set: { position: next, updated_at: now, check_at: now }, $inc: { requeued } });
     },
 
     /** running -> completed | cancelled */
     async end(org: string, replayId: string, status: 'completed' | 'cancelled'): Promise<void> {
       const now = new Date();
       const expires_at = new Date(now.getTime() + retentionMs);
-      await replays.updateOne(
-        { _id: replayId, org, status: 'running' },
-        { $set: { status, updated_at: now, expires_at } },
-      );
+      await replays
+        .forOrg(org)
+        .updateOne({ _id: replayId, status: 'running' }, { $set: { status, updated_at: now, expires_at } });
     },
 
     /** Replays that run. */
-    stale: staleRecords(replays, () => ({ status: 'running' as const })),
+    stale: replays.stale(() => ({ status: 'running' as const })),
   };
 }

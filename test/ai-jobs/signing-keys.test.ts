@@ -6,6 +6,7 @@ import { createSealer } from '../../domain/sealing.js';
 import { verifyJobCallback } from '../../receiver/index.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { createSigningKeys, type SigningKeyRecord } from '../../storage/ai-jobs/signing-keys.js';
+import { byOrganisation } from '../../storage/organisation-records.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 import { collectionsDuringTests } from '../support/during-tests.js';
 import { createJobClient } from '../support/job-client.js';
@@ -102,9 +103,9 @@ describe('the keys that sign callbacks of AI jobs', () => {
       const org = 'rotated';
       const db = client.db();
       const stores = {
-        signingKeys: db.collection<SigningKeyRecord>('signing_keys'),
-        aiJobs: db.collection<AiJobRecord>('ai_jobs'),
-        deliveries: db.collection<DeliveryRecord>('deliveries'),
+        signingKeys: byOrganisation(db.collection<SigningKeyRecord>('signing_keys')),
+        aiJobs: byOrganisation(db.collection<AiJobRecord>('ai_jobs')),
+        deliveries: byOrganisation(db.collection<DeliveryRecord>('deliveries')),
       };
       const keys = createSigningKeys(
         { ...stores, mongoClient: client },

@@ -1,0 +1,103 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Collections } from '../storage/collections.js';
+import { openTestCollections } from './support/mongodb.js';
+import { databaseBeside, sharedProduct } from './support/product.js';
+
+describe('the records of an organisation', () => {
+  let collections: Collections;
+  beforeAll(async () => {
+    collections = await openTestCollections(databaseBeside(sharedProduct().mongodbUri, 'organisation-records'));
+    await collections.db.dropDatabase();
+    await collections.uploads.insertMany([{ _id: 'fil_1', org: 'other', filename: 'theirs', size: 1 } as never]);
+  });
+  afterAll(() => collections.mongoClient.close());
+
+  test("are all that its methods read, change and delete: another organisation's record stays", async () => {
+    const own = collections.uploads.forOrg('acme');
+    const change = { $set: { filename: 'changed' } };
+    const any = { _id: 'fil_1' };
+    expect(await own.findOne(any)).toBeNull();
+    expect(await own.find({}).toArray()).toEqual([]);
+    expect(await own.countDocuments({})).toBe(0);
+    expect(await own.aggregate([{ $match: any }]).toArray()).toEqual([]);
+    expect(await own.findOneAndUpdate(any, change)).toBeNull();
+    await own.updateOne(any, change);
+    await own.updateMany({}, change);
+    await own.updateEach([{ filter: any, update: change }]);
+    await own.deleteOne(any);
+    await own.deleteMany({});
+    const theirs = await collections.uploads.find().toArray();
+    expect(theirs).toEqual([{ _id: 'fil_1', org: 'other', filename: 'theirs', size: 1 }]);
+  });
+
+  test('cannot be added for another organisation, nor with a filter that names one', async () => {
+    const own = collections.uploads.forOrg('acme');
+    await expect(own.insertOne({ _id: 'fil_2', org: 'other' } as never)).rejects.toThrow('another organisation');
+    // The filter of a caller that is not type-checked is overwritten, not obeyed.
+    expect(await own.findOne({ org: 'other' } as never)).toBeNull();
+  });
+});
+
+test('only listed modules see whole collections: all others name the organisation', () => {
+  const seeing = readdirSync('storage', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => SEES_ALL.test(readFileSync(join('storage', file), 'utf8')));
+  const listed = [...Object.values(WHOLE_COLLECTIONS).flat(), ...CHECKED_BY_QUERY];
+  expect(seeing.filter((file) => !listed.some((start) => file.startsWith(start)))).toEqual([]);
+});
+
+const SEES_ALL = /import [^;]*\b(Collection|Db)\b[^;]* from 'mongodb'|Pick<Collections/;
+
+/** Files, or beginnings of their paths, by reason. */
+const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
+  'they make the collections, their indexes, and the view by organisation': [
+    'collections.ts',
+    'indexes.ts',
+    'organisation-records.ts',
+    'queries.ts',
+    'updates.ts',
+  ],
+  'the id of a record is its organisation, or begins with it': [
+    'organisations.ts',
+    'quotas.ts',
+    'model-tokens.ts',
+    'rate-limits.ts',
+    'crews/signing-secrets.ts',
+    'payments/signing-secrets.ts',
+    'webhooks/registrations.ts',
+    'webhooks/signing-secrets.ts',
+  ],
+  'an API key is found before its organisation is known': ['api-keys.ts'],
+  'metrics count the unfinished work of all organisations': ['backlog.ts'],
+  'operators back up, migrate and seal whole collections': ['backup/', 'migrations/', 'sealed-fields.ts'],
+  'records of processes, leases and files, which no organisation has': [
+    'processes.ts',
+    'leases.ts',
+    'content/compaction-leases.ts',
+    'files/',
+  ],
+  'the change stream of all organisations; the API sends each client its own events': ['events/changes.ts'],
+  'rebuilds cover the indexes of all organisations': ['content/index-rebuilds.ts', 'content/database-indexes.ts'],
+  'the records of a database, whose id belongs to one organisation': ['content/chunks.ts', 'content/graph.ts'],
+  'a receiver has deliveries of many organisations': ['webhooks/lane', 'webhooks/delivery-queue.ts'],
+};
+
+/** Stores that still write the organisation into each filter themselves: `organisation-in-filters.test.ts` calls their methods. */
+const CHECKED_BY_QUERY: readonly string[] = [
+  'ai-jobs/jobs.ts',
+  'ai-jobs/uploads.ts',
+  'checkpoints.ts',
+  'content/databases.ts',
+  'content/feedback.ts',
+  'content/item',
+  'content/named-items.ts',
+  'content/outdated-versions.ts',
+  'content/removed-items.ts',
+  'crews/',
+  'idempotency-keys.ts',
+  'usage.ts',
+  'webhooks/client-deliveries.ts',
+  'webhooks/deliveries.ts',
+];
