@@ -5,9 +5,9 @@ import { INDEXING_STATUSES } from '../domain/content/states.js';
 import { MAX_COUNTED } from '../domain/metrics.js';
 import { DELIVERY_STATES } from '../domain/webhooks/states.js';
 import type { Activity } from '../storage/activity.js';
+import { adaptiveCache } from './adaptive-cache.js';
 import { contentEnvelope } from './envelope.js';
 import { operations } from './operation.js';
-import { pace } from './paced.js';
 import type { RequestState } from './request-context.js';
 
 export interface ActivityDependencies {
@@ -59,7 +59,7 @@ const activitySchema = z
 export function activityRoutes({ activity }: ActivityDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
   // Every open page of the console requests it again and again.
-  const paced = pace<z.input<typeof activitySchema>>();
+  const cached = adaptiveCache<z.input<typeof activitySchema>>();
   router.get(
     '/usage/activity',
     operations('Usage', contentEnvelope)(
@@ -74,7 +74,7 @@ export function activityRoutes({ activity }: ActivityDependencies): Router<Reque
       },
       async (ctx, { query: { hours }, respond }) => {
         const { org } = ctx.state.principal;
-        respond(await paced(`${hours} ${org}`, () => measure(activity, org, hours)));
+        respond(await cached(`${hours} ${org}`, () => measure(activity, org, hours)));
       },
     ),
   );

@@ -8,7 +8,7 @@ const LONGEST_REST_MS = 30_000;
  * @param clock milliseconds
  * @returns a function that measures, or returns the last result for the same key
  */
-export function pace<Result>(clock: () => number = () => performance.now()) {
+export function adaptiveCache<Result>(clock: () => number = () => performance.now()) {
   const kept = new Map<string, { until: number; result: Promise<Result> }>();
   return (key: string, measure: () => Promise<Result>): Promise<Result> => {
     const started = clock();

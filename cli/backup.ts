@@ -36,7 +36,7 @@ export async function backUp(path: string, { json }: Output): Promise<void> {
   let last = '';
   try {
     const lines = dump(collections, {
-      readPreference: config.POSTBACK_MONGODB_OLD_READS,
+      readPreference: config.POSTBACK_MONGODB_STALE_READ_PREFERENCE,
       bucket,
       onProgress: (step) => console.error('collection' in step ? step.collection : `${step.changed} changes`),
     });

@@ -53,7 +53,7 @@ export const settingsSchema = z.object({
   /** Connections of each process to MongoDB. */
   POSTBACK_MONGODB_POOL_SIZE: positive.max(1_000).default(40),
   /** Where reads go that may be some seconds old. */
-  POSTBACK_MONGODB_OLD_READS: z.enum(['primary', 'secondaryPreferred', 'nearest']).default('primary'),
+  POSTBACK_MONGODB_STALE_READ_PREFERENCE: z.enum(['primary', 'secondaryPreferred', 'nearest']).default('primary'),
   /** Holds the search index unless POSTBACK_INDEX_URI names another place. With `postback start` it holds all data. */
   POSTBACK_DATA_DIR: z.string().default('.postback'),
   /** A folder, or `s3://bucket/prefix`. Default: the folder `index` in the data folder. */

@@ -14,7 +14,7 @@ import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { createBacklogReader } from '../storage/backlog.js';
 import { createCheckpointStore } from '../storage/checkpoints.js';
-import { connectCollections, forOldReads } from '../storage/collections.js';
+import { connectCollections, forStaleReads } from '../storage/collections.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createConnectorResources } from '../storage/connectors/resources.js';
 import { createConnectorSyncs } from '../storage/connectors/syncs.js';
@@ -81,7 +81,7 @@ export async function createSharedDependencies(
   const collections = await connectCollections(config.MONGODB_URI, 'postback', {
     maxPoolSize: config.POSTBACK_MONGODB_POOL_SIZE,
   });
-  const oldReads = forOldReads(collections, config.POSTBACK_MONGODB_OLD_READS);
+  const staleReads = forStaleReads(collections, config.POSTBACK_MONGODB_STALE_READ_PREFERENCE);
   const sealer = createConfiguredSealer(config, opensSecrets);
   const opensearch = await connectOpenSearch(config);
   const index = createSearchIndex({
@@ -117,7 +117,7 @@ export async function createSharedDependencies(
     embedders,
     embeddings: embedders.current ?? { unavailable: embedding.kind === 'none' ? embedding.reason : 'unknown' },
     outbound,
-    readBacklog: createBacklogReader(oldReads),
+    readBacklog: createBacklogReader(staleReads),
     keys: createApiKeys(collections),
     changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
@@ -127,7 +127,7 @@ export async function createSharedDependencies(
         ...collections,
         modelTokens,
         organisations: createOrganisations(collections),
-        usage: createUsage(collections, oldReads),
+        usage: createUsage(collections, staleReads),
       },
       defaultLimits(config),
     ),

@@ -134,10 +134,13 @@ export async function openCollections(
 }
 
 /** Where reads go that may be some seconds old. Transactions, and reads that decide about writes, need the primary. */
-export type OldReads = 'primary' | 'secondaryPreferred' | 'nearest';
+export type StaleReadPreference = 'primary' | 'secondaryPreferred' | 'nearest';
 
 /** @returns the same collections for reads that may be some seconds old */
-export function forOldReads({ mongoClient, db, recordsOf }: Collections, readPreference: OldReads): Collections {
+export function forStaleReads(
+  { mongoClient, db, recordsOf }: Collections,
+  readPreference: StaleReadPreference,
+): Collections {
   return collectionsOf(mongoClient, mongoClient.db(db.databaseName, { readPreference }), recordsOf);
 }
 

@@ -28,10 +28,10 @@ export type Usage = ReturnType<typeof createUsage>;
 /**
  * Measures what an organisation uses. The records themselves are counted, by indexes alone, so the use never differs
  * from them, whichever code removes a record.
- * @param oldReads for measurements that only inform; those in a transaction decide, and need the primary
+ * @param staleReads for measurements that only inform; those in a transaction decide, and need the primary
  */
-export function createUsage(collections: UsageCollections, oldReads: UsageCollections = collections) {
-  const inform = measuresOf(oldReads);
+export function createUsage(collections: UsageCollections, staleReads: UsageCollections = collections) {
+  const inform = measuresOf(staleReads);
   const decide = measuresOf(collections);
   return {
     /** @param tx a transaction whose snapshot is measured */

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { pace } from '../api/paced.js';
+import { adaptiveCache } from '../api/adaptive-cache.js';
 
 /** A measurement that takes as long as it is told, on a clock of its own. */
 function create() {
   let now = 0;
   let calls = 0;
   let takes = 0;
-  const paced = pace<number>(() => now);
+  const cached = adaptiveCache<number>(() => now);
   return {
     wait: (ms: number) => {
       now += ms;
@@ -15,12 +15,12 @@ function create() {
       takes = ms;
     },
     ask: (key = 'org') =>
-      paced(key, async () => {
+      cached(key, async () => {
         now += takes;
         calls += 1;
         return calls;
       }),
-    fail: (key = 'org') => paced(key, async () => Promise.reject(new Error('not now'))),
+    fail: (key = 'org') => cached(key, async () => Promise.reject(new Error('not now'))),
   };
 }
 

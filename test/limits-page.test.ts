@@ -23,7 +23,7 @@ const FIXED: Record<string, readonly [file: string, name: string]> = {
   'a chunk': ['domain/content/chunking.ts', 'MAX_WORDS'],
   'the result of a job': ['activities/ai-jobs/run-ai-job.ts', 'MAX_RESULT_BYTES'],
   'tasks of a crew': ['providers/crews/schemas.ts', 'MAX_TASKS'],
-  'model calls of an agent for an attempt': ['providers/crews/crew-of-files.ts', 'MAX_ITERATIONS'],
+  'model calls of an agent for an attempt': ['providers/crews/parse-crew.ts', 'MAX_ITERATIONS'],
   'the output of a task': ['activities/crews/run-crew.ts', 'MAX_OUTPUT_BYTES'],
   "a tool's result, as the agent sees it": ['activities/crews/tools.ts', 'MAX_RESULT_CHARACTERS'],
   'a page that an agent fetches': ['activities/crews/fetch-page.ts', 'MAX_BYTES'],

@@ -24,7 +24,7 @@ import { type ClearItemsDependencies, clearItems } from './clear-items.js';
 import { type InterruptDependencies, interruptItems } from './databases.js';
 import { embedMissing, pagedChunks } from './embed-chunks.js';
 import { createFinishItem, type FinishItemDependencies } from './finish-items.js';
-import { createIndexBeside, createModelChoice } from './index-beside.js';
+import { createIndexNextGeneration, createModelChoice } from './index-next-generation.js';
 import { createIndexTogether, type GraphExtractor, type IndexTogetherDependencies } from './index-together.js';
 import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
 import { createItemRuns, type RunsAlone } from './item-runs.js';
@@ -63,7 +63,7 @@ export function createItemActivities(deps: ItemDependencies) {
   const runs = createItemRuns(items, deps.runsAlone);
   const readItem = createReadItem(deps);
   const indexTogether = createIndexTogether(deps);
-  const indexBeside = createIndexBeside(deps);
+  const indexNextGeneration = createIndexNextGeneration(deps);
   const modelFor = createModelChoice(deps);
 
   return {
@@ -129,7 +129,7 @@ export function createItemActivities(deps: ItemDependencies) {
           await index.write(tableOf(database._id, current), rowsOf(item, page, database.metadata_schema), repeatedIds);
           chunkIds.push(...ids);
         }
-        if (next) await indexBeside(ref, next, signal);
+        if (next) await indexNextGeneration(ref, next, signal);
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already.
           await removeRows(deps, databaseOf(item), chunkIds);

@@ -20,7 +20,7 @@ export interface WriteAloneDependencies {
   index: Pick<SearchIndex, 'write'>;
 }
 
-export interface IndexBesideDependencies extends WriteAloneDependencies {
+export interface IndexNextGenerationDependencies extends WriteAloneDependencies {
   chunks: WriteAloneDependencies['chunks'] & Pick<Chunks, 'listEmbedded' | 'setVectors'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
   log: Pick<Logger, 'warn'>;
@@ -67,7 +67,7 @@ type ItemChunk = Pick<EmbeddedChunk, '_id' | 'item'>;
  * @returns a function that embeds a version for the index of a rebuild and writes its rows there. Without the model, or while
  * it is unavailable, the rows have no vectors, and the rebuild embeds them before it switches
  */
-export function createIndexBeside(deps: IndexBesideDependencies) {
+export function createIndexNextGeneration(deps: IndexNextGenerationDependencies) {
   return async (ref: OwnedItemRef, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
     const embedder = deps.embedders.find(generation.embeddings);
     const pages = await pagedChunks(deps.chunks, ref, generation.generation);
@@ -96,7 +96,7 @@ export function createIndexBeside(deps: IndexBesideDependencies) {
  * @returns a function that finds the embedding model of an index. Items are indexed without vectors when this process does not
  * have it: vectors of different models are never mixed, and a rebuild embeds them
  */
-export function createModelChoice({ embedders, log }: Pick<IndexBesideDependencies, 'embedders' | 'log'>) {
+export function createModelChoice({ embedders, log }: Pick<IndexNextGenerationDependencies, 'embedders' | 'log'>) {
   const warned = new Set<string>();
   return (databaseId: string, { embeddings }: IndexGeneration): Embedder | null => {
     const embedder = embedders.find(embeddings);

@@ -15,7 +15,11 @@ import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { type CompleteItemsDependencies, createCompleteItems } from './finish-items.js';
-import { createIndexBeside, createModelChoice, type IndexBesideDependencies } from './index-beside.js';
+import {
+  createIndexNextGeneration,
+  createModelChoice,
+  type IndexNextGenerationDependencies,
+} from './index-next-generation.js';
 import { isSuperseded, superseded } from './item-failures.js';
 import { createReadItem, type ReadItemDependencies } from './read-item.js';
 
@@ -27,13 +31,13 @@ export interface GraphExtractor {
 
 export interface IndexTogetherDependencies
   extends CompleteItemsDependencies,
-    IndexBesideDependencies,
+    IndexNextGenerationDependencies,
     ReadItemDependencies {
-  items: IndexBesideDependencies['items'] & Pick<Items, 'setTitle'>;
+  items: IndexNextGenerationDependencies['items'] & Pick<Items, 'setTitle'>;
   itemGroups: CompleteItemsDependencies['itemGroups'] &
     Pick<ItemGroups, 'getStatuses' | 'keepInProgress' | 'linkGraph'>;
   databaseIndexes: Pick<DatabaseIndexes, 'getById' | 'getForEmbedding'>;
-  chunks: IndexBesideDependencies['chunks'] & Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
+  chunks: IndexNextGenerationDependencies['chunks'] & Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
   graph: Pick<GraphStore, 'put'>;
   index: Pick<SearchIndex, 'exists' | 'write'>;
   graphExtractor: GraphExtractor;
@@ -53,7 +57,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
   const { itemGroups, databaseIndexes, embedders, chunks, graph, index } = deps;
   const readItem = createReadItem(deps);
   const complete = createCompleteItems(deps);
-  const indexBeside = createIndexBeside(deps);
+  const indexNextGeneration = createIndexNextGeneration(deps);
   const modelFor = createModelChoice(deps);
 
   return async (items: readonly ItemRecord[], signal: AbortSignal, failures: Map<string, unknown>): Promise<void> => {
@@ -188,7 +192,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
         await index.write(tableOf(databaseId, generation), rows, repeated);
       } else {
         for (const { item } of work) {
-          await indexBeside(refOf(item), generation, signal);
+          await indexNextGeneration(refOf(item), generation, signal);
         }
       }
     }

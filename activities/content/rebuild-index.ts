@@ -16,7 +16,7 @@ import type { Items } from '../../storage/content/items.js';
 import { asActivityFailure, type FailureRules } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type EmbeddingTarget, embedMissing } from './embed-chunks.js';
-import { type WriteAloneDependencies, writeRowsAlone } from './index-beside.js';
+import { type WriteAloneDependencies, writeRowsAlone } from './index-next-generation.js';
 import { planOf } from './rebuild-plan.js';
 
 export interface RebuildDependencies extends WriteAloneDependencies {

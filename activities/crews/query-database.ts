@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Retrieval } from '../../domain/content/retrieval.js';
 import { EmbeddingError, ProviderError, ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
+import type { Retrieval } from '../../storage/content/retrieval.js';
 import { type CrewTool, type ToolAccess, ToolError } from './tool.js';
 
 export interface QueryDatabaseDependencies {

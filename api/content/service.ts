@@ -1,8 +1,8 @@
 import type Router from '@koa/router';
 import type { Middleware } from 'koa';
-import type { Retrieval } from '../../domain/content/retrieval.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { GraphStore } from '../../storage/content/graph.js';
+import type { Retrieval } from '../../storage/content/retrieval.js';
 import { authenticate, requireApiVersion } from '../authenticate.js';
 import { contentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
-import { crewOf, type FilesOfCrew } from './crew-of-files.js';
+import { type FilesOfCrew, parseCrew } from './parse-crew.js';
 import { agentsFile, crewFile, tasksFile } from './schemas.js';
 import { readOptionalYaml, readYaml } from './yaml-file.js';
 
@@ -28,7 +28,7 @@ export function loadCrews(folder: string): LoadedCrews {
       problems.push(`${displayPath}: the folder name of a crew may hold letters, digits, "_" and "-"`);
     }
     const { organisations, files } = readFiles(name, join(folder, name), displayPath, problems);
-    const crew = files && crewOf(files, problems);
+    const crew = files && parseCrew(files, problems);
     if (crew && problems.length === 0) crews.set(name, crew);
     else invalid.set(name, { organisations, problems });
   }

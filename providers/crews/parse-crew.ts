@@ -45,7 +45,7 @@ const MAX_ITERATIONS = 50;
  * @param problems receives what keeps the crew from running, each with file and line
  * @returns undefined when there are problems
  */
-export function crewOf(files: FilesOfCrew, problems: string[]): DeployedCrew | undefined {
+export function parseCrew(files: FilesOfCrew, problems: string[]): DeployedCrew | undefined {
   const { name, agents, crew } = files;
   const before = problems.length;
   const warnings: string[] = [];

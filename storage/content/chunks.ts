@@ -1,13 +1,13 @@
 import { Binary, type Collection } from 'mongodb';
 import type { Chunk } from '../../domain/content/chunking.js';
 import type { TextLanguage } from '../../domain/content/languages.js';
-import type { RetrievedChunk } from '../../domain/content/retrieval.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
 import { VERSION_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
+import type { RetrievedChunk } from './retrieval.js';
 
 export interface ChunkRecord extends RetrievedChunk {
   database_id: string;

@@ -1,13 +1,11 @@
-import { ServiceError } from '../errors.js';
-import { chunkOwner } from '../ids.js';
-import type { OwnedDatabase } from './databases.js';
-import { describeModel, type Embedders } from './embedding-models.js';
-import type { Relation } from './graph.js';
-import { hasCurrentAnalysis, type IndexGeneration, tableOf } from './index-generations.js';
-import { asServed } from './items.js';
-import type { MetadataFilter } from './metadata-filters.js';
-import { createQueryVectors } from './query-vectors.js';
-import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from './ranking.js';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
+import { describeModel, type Embedders } from '../../domain/content/embedding-models.js';
+import type { Relation } from '../../domain/content/graph.js';
+import { hasCurrentAnalysis, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
+import { asServed } from '../../domain/content/items.js';
+import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
+import { createQueryVectors } from '../../domain/content/query-vectors.js';
+import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from '../../domain/content/ranking.js';
 import {
   type ItemType,
   type QueryMode,
@@ -18,11 +16,13 @@ import {
   type SourceName,
   sourceKey,
   type TextOperator,
-} from './search.js';
-import type { ItemRef } from './workflow-contract.js';
+} from '../../domain/content/search.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import { ServiceError } from '../../domain/errors.js';
+import { chunkOwner } from '../../domain/ids.js';
 
 /** A query as a client sends it. */
-export interface Question {
+export interface QueryRequest {
   query: string;
   mode: QueryMode;
   operator: TextOperator;
@@ -156,7 +156,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
      * rebuild of the index;
      * INVALID_PARAMETERS when it has ids without a collection, and one of them exists in several
      */
-    async query(database: QueriedDatabase, question: Question) {
+    async query(database: QueriedDatabase, question: QueryRequest) {
       const { best, graph } = await search(database, question, {
         mode: modeFor(database, question),
         query: question.query,
@@ -191,7 +191,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
    * @returns the mode that the index supports
    * @throws ServiceError SERVICE_UNAVAILABLE when the terms of the query would not be those of the index
    */
-  function modeFor({ index }: QueriedDatabase, { mode }: Question): QueryMode {
+  function modeFor({ index }: QueriedDatabase, { mode }: QueryRequest): QueryMode {
     if (mode === 'vector' || hasCurrentAnalysis(index)) return mode;
     if (mode === 'hybrid' && deps.embedders.find(index.embeddings)) return 'vector';
     throw new ServiceError('SERVICE_UNAVAILABLE', OUTDATED_TEXTS);
@@ -207,7 +207,10 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 
   /** @returns the vector of the query, of the model that the database's vectors have; null: only full text is searched */
-  async function vectorOf({ _id, index }: QueriedDatabase, { mode, query }: Question): Promise<Float32Array | null> {
+  async function vectorOf(
+    { _id, index }: QueriedDatabase,
+    { mode, query }: QueryRequest,
+  ): Promise<Float32Array | null> {
     if (mode === 'text') return null;
     const embedder = deps.embedders.find(index.embeddings);
     if (embedder) return queryVectors.get(embedder, _id, query);
@@ -223,7 +226,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
    * Searches again for versions that became served after the search, and deeper when too few hits are served. A version that
    * is missing twice does not match the query.
    */
-  async function search(database: QueriedDatabase, question: Question, request: SearchRequest) {
+  async function search(database: QueriedDatabase, question: QueryRequest, request: SearchRequest) {
     const missing = new Set<string>();
     for (let searches = 1, { limit } = request; ; searches += 1) {
       const hits = await deps.index.search(tableOf(database._id, database.index), { ...request, limit });
@@ -239,7 +242,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
   /** @returns the items that the query names by id; undefined when it names none */
   async function sourcesOf(
     database: OwnedDatabase,
-    { ids, collections }: Question,
+    { ids, collections }: QueryRequest,
   ): Promise<SourceFilter[] | undefined> {
     if (!ids) return undefined;
     if (collections) return [{ ids }];
@@ -253,7 +256,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
   /** Reorders hits by the weights of collections, by recency and by ratings, which change their scores. */
   async function reorder(
     database: OwnedDatabase,
-    { weights, recency_bias = 0 }: Question,
+    { weights, recency_bias = 0 }: QueryRequest,
     hits: readonly SearchHit[],
   ): Promise<RankedHit[]> {
     const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
@@ -278,7 +281,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
   async function readBest(
     database: OwnedDatabase,
     hits: readonly RankedHit[],
-    { max_results, graph_context }: Question,
+    { max_results, graph_context }: QueryRequest,
   ) {
     const graphOf = (ids: readonly string[]) =>
       graph_context && ids.length > 0 ? deps.graph.graphAround(database._id, itemsOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
@@ -353,7 +356,7 @@ function itemsOf(chunkIds: readonly string[]): string[] {
   return [...new Set(chunkIds.map((id) => chunkOwner(id).item))];
 }
 
-function candidates({ weights, recency_bias = 0, max_results }: Question): number {
+function candidates({ weights, recency_bias = 0, max_results }: QueryRequest): number {
   return weights || recency_bias > 0 ? WEIGHTED_CANDIDATES : Math.max(CANDIDATES, max_results + SPARE);
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type WriteAloneDependencies, writeRowsAlone } from '../../activities/content/index-beside.js';
+import { type WriteAloneDependencies, writeRowsAlone } from '../../activities/content/index-next-generation.js';
 import { TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';

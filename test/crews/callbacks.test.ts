@@ -19,7 +19,7 @@ describe('callbacks of crews', () => {
     receiver.respond = () => ({ status: 204 });
   });
 
-  const crewOf = async (org: string) =>
+  const parseCrew = async (org: string) =>
     createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, org, 'crew_org')).key);
   const urls = (name: string) => ({
     taskWebhookUrl: `${receiver.url}/${name}/task`,
@@ -150,7 +150,7 @@ describe('callbacks of crews', () => {
 
   test('callbacks are signed when the organisation has a secret for crews', async () => {
     const org = 'crew-signed';
-    const signed = await crewOf(org);
+    const signed = await parseCrew(org);
     const { taskWebhookUrl } = urls('signed');
     const unsigned = await signed.start(INPUTS, { taskWebhookUrl });
     await arrived(unsigned, 2);
@@ -173,7 +173,7 @@ describe('callbacks of crews', () => {
 
   test('callbacks are listed, read and retried, by crew', async () => {
     receiver.respond = ({ json }) => ({ status: json.event === 'task_completed' ? 410 : 204 });
-    const own = await crewOf('crew-callbacks-listed');
+    const own = await parseCrew('crew-callbacks-listed');
     const id = await own.start(INPUTS, { taskWebhookUrl: urls('listed').taskWebhookUrl });
     const list = async (query = '') => (await own.get(`/crews/support-reply/callbacks${query}`)).body.deliveries;
     const failed = await eventually('both ended', async () => {

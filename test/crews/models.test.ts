@@ -301,12 +301,12 @@ describe('crews with a language model and tools', () => {
   test('tokens of the model are counted; when they are used up, only crews with the built-in model start', async () => {
     const org = 'models-tokens';
     const { key } = await makeKey(product.mongodbUri, org, 'crew_org');
-    const crewOf = (name: string) => createCrewClient(product.apiUrl, name, key);
+    const parseCrew = (name: string) => createCrewClient(product.apiUrl, name, key);
     const collections = await testCollections(product.mongodbUri);
     await createOrganisations(collections).setLimits(org, { model_tokens: 34 });
     await collections.mongoClient.close();
     script(completion('142 steps.'));
-    const research = crewOf('research');
+    const research = parseCrew('research');
     const id = await research.start({ topic: 'the tower' });
     await research.reaches(id, 'pending_human_input');
     const api = await clientOf(org, product);
@@ -316,7 +316,7 @@ describe('crews with a language model and tools', () => {
     });
     const rejected = await research.kickoff({ inputs: { topic: 'the lamp' } });
     expect([rejected.status, rejected.body.message]).toEqual([429, expect.stringContaining('34 of 34 are in use')]);
-    expect((await crewOf('relay').kickoff({ inputs: { address: `${pages.url}/lamp` } })).status).toBe(200);
+    expect((await parseCrew('relay').kickoff({ inputs: { address: `${pages.url}/lamp` } })).status).toBe(200);
 
     // Retrying the last task needs another call of the model.
     await research.resume(id, { task_id: 'report', is_approve: false });

@@ -58,13 +58,13 @@ export async function recordCrews({ product, openai, temporal, record }: Recordi
   await record('run-crew-continued', `crew/${long}`);
 
   const letter = { name: 'Ada', facts: 'The note says that parcels take two days.' };
-  const crewOf = (name: string) => createCrewClient(product.apiUrl, name, key);
-  const urgent = await crewOf('urgent').start(letter);
+  const parseCrew = (name: string) => createCrewClient(product.apiUrl, name, key);
+  const urgent = await parseCrew('urgent').start(letter);
   await record('run-crew-approved-at-deadline', `crew/${urgent}`);
-  const hurried = await crewOf('hurried').start(letter);
+  const hurried = await parseCrew('hurried').start(letter);
   await record('run-crew-deadline-exceeded', `crew/${hurried}`);
 
-  const survey = crewOf('survey');
+  const survey = parseCrew('survey');
   await record('run-crew-async', `crew/${await survey.start({ coast: 'the coast' })}`);
   openai.respondWith((request, response) => {
     // The other tasks stay without a response.
