@@ -7,7 +7,7 @@ export interface OperatorView {
   shows: string;
 }
 
-const RECONCILER = '"sweep", "dropAbandonedFiles", "compactSearchIndex"';
+const RECONCILER = '"reconcile", "dropAbandonedFiles", "compactSearchIndex"';
 
 /** docs/operators.md has the same filters. */
 export const OPERATOR_VIEWS: readonly OperatorView[] = [

@@ -1,6 +1,6 @@
 import type { Collection } from 'mongodb';
 import type { Checkpoints } from '../domain/checkpoints.js';
-import type { ItemRef } from '../domain/content/workflow-contract.js';
+import type { VersionRef } from '../domain/content/workflow-contract.js';
 import { BY_ID } from './queries.js';
 import { isDuplicateKey } from './transactions.js';
 
@@ -8,7 +8,6 @@ import { isDuplicateKey } from './transactions.js';
 export interface CheckpointRecord {
   /** `<owner>/<content>/<step>` */
   _id: string;
-  /** Absent in checkpoints of earlier releases, which are not used any more. */
   org: string;
   /** The job's id, or `checkpointOwner` of an item version. */
   owner: string;
@@ -54,6 +53,6 @@ export function createCheckpointStore({ checkpoints }: { checkpoints: Collection
 }
 
 /** Each version of an item has its own checkpoints, because a replacement is another file. */
-export function checkpointOwner({ item, version }: ItemRef): string {
+export function checkpointOwner({ item, version }: VersionRef): string {
   return `${item}/${version}`;
 }

@@ -5,11 +5,11 @@ import { WORKFLOW_DETAILS } from './workflow-details.js';
 
 /**
  * The jobs of the reconciler, by schedule. Each has a schedule of its own, because a schedule skips its runs while one is
- * running: a long compaction must not delay the start of missing workflows. `sweep` is older than the word reconciler.
+ * running: a long compaction must not delay the start of missing workflows.
  */
 const JOBS: Readonly<Record<string, Job>> = {
-  sweep: {
-    workflowType: 'sweep',
+  reconcile: {
+    workflowType: 'reconcile',
     staticSummary: 'Start work whose workflow is missing',
     workflowRunTimeout: '10 minutes',
   },

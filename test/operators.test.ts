@@ -146,7 +146,7 @@ describe('in the Temporal UI an operator', () => {
     const queries = [
       ...mine.map((type) => `PostbackOrganisation="${org}" AND WorkflowType="${type}"`),
       // Tests start others.
-      'WorkflowType="sweep" AND TemporalScheduledById IS NOT NULL',
+      'WorkflowType="reconcile" AND TemporalScheduledById IS NOT NULL',
     ];
     for (const query of queries) {
       const [execution] = await listedWorkflows(temporal, query, ({ length }) => length > 0);

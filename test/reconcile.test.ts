@@ -124,7 +124,7 @@ describe('the reconciler', () => {
     });
     await worker.runUntil(async () => {
       const workflowId = taskQueue;
-      const sweep = temporal.workflow.execute<typeof workflows.sweep>('sweep', { taskQueue, workflowId });
+      const sweep = temporal.workflow.execute<typeof workflows.reconcile>('reconcile', { taskQueue, workflowId });
       await expect(sweep).rejects.toMatchObject({ cause: { activityType: 'restartLostWork' } });
     });
     await connection.close();
@@ -159,7 +159,7 @@ describe('the reconciler', () => {
     const queues = new Map(listed.map(({ type, taskQueue }) => [type, taskQueue]));
     expect(queues.get('indexItem')).toBe('content');
     for (const type of controlTypes) expect([type, queues.get(type)]).toEqual([type, 'control']);
-    for (const id of ['sweep', 'drop-abandoned-files', 'compact-search-index']) {
+    for (const id of ['reconcile', 'drop-abandoned-files', 'compact-search-index']) {
       const { action } = await temporal.schedule.getHandle(id).describe();
       expect(action.taskQueue).toBe('control');
     }

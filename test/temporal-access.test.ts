@@ -129,7 +129,7 @@ describe('a Temporal server with access control', () => {
     });
     const temporal = await connectTemporal(temporalAddress, 'default');
     // The worker's schedule is in the namespace of the Temporal that was started.
-    expect(await temporal.schedule.getHandle('sweep').describe()).toMatchObject({ scheduleId: 'sweep' });
+    expect(await temporal.schedule.getHandle('reconcile').describe()).toMatchObject({ scheduleId: 'reconcile' });
     await temporal.connection.close();
   });
 });

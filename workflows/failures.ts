@@ -1,14 +1,11 @@
-import { ActivityFailure, ApplicationFailure, patched, upsertSearchAttributes } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
 import { FOR_CLIENT } from '../domain/workflow-contract.js';
-
-/** Types of failures for the client that running executions recorded before failures carried `FOR_CLIENT`. */
-const RECORDED_TYPE = /^(E\d{4}|JobFailed|CrewFailed)$/;
 
 /** @returns the code and message that a failed activity gave for the client; null for any other error */
 export function clientFailureOf(error: unknown): { code: string; message: string } | null {
   const cause = causeOf(error);
-  if (!cause?.type || (cause.details?.[0] !== FOR_CLIENT && !RECORDED_TYPE.test(cause.type))) return null;
+  if (!cause?.type || cause.details?.[0] !== FOR_CLIENT) return null;
   return { code: cause.type, message: cause.message };
 }
 
@@ -27,7 +24,7 @@ export function hasFailureType(error: unknown, type: string): boolean {
  * Success is not marked, because that would add an event to most histories.
  */
 export function showOutcome(outcome: 'errored' | 'fail' | 'error' | 'failed' | 'permanently_failed'): void {
-  if (patched('outcome')) upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);
 }
 
 function causeOf(error: unknown): ApplicationFailure | null {

@@ -8,8 +8,7 @@ export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './conte
 export { rebuildIndex } from './content/rebuild-index.js';
 export { runCrew } from './crews/run-crew.js';
 export { expireAuthentication } from './payments/expire-authentication.js';
-// Existing schedules start the reconciler under the name `sweep`.
-export { compactSearchIndex, dropAbandonedFiles, reconcile as sweep } from './reconcile.js';
+export { compactSearchIndex, dropAbandonedFiles, reconcile } from './reconcile.js';
 export { deliverLane } from './webhooks/deliver-lane.js';
 export { deliverWebhook } from './webhooks/deliver-webhook.js';
 export { replayDeliveries } from './webhooks/replay-deliveries.js';

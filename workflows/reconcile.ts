@@ -1,6 +1,6 @@
-import { patched, proxyActivities } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { ReconcileActivities } from '../activities/reconcile.js';
-import { type JobReport, type ReconcileReport, STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
+import { type JobReport, type ReconcileReport, STALE_KINDS } from '../domain/workflow-contract.js';
 
 // The schedule skips a run while another is running, so a killed worker must be noticed soon, and a slow job must end. The
 // next run continues where it stopped.
@@ -21,22 +21,12 @@ const { compactSearchIndex: compactIndex } = proxyActivities<ReconcileActivities
   summary: 'Compact the search index',
 });
 
-/** Kinds that were added later, with the patch that added each. */
-const ADDED: Partial<Record<StaleKind, string>> = {
-  delivery_lanes: 'delivery-lanes',
-  replays: 'replays',
-  authentications: 'authentications',
-  index_rebuilds: 'index-rebuilds',
-};
-
 /**
  * Starts workflows that are missing because a process died after it had stored their record. Each kind of record is an
  * activity of its own, so none waits for another.
  */
 export async function reconcile(): Promise<ReconcileReport> {
-  if (!patched('an-activity-per-kind')) return reconcileInTurn();
-  const kinds = STALE_KINDS.filter((kind) => !(kind in ADDED) || patched(ADDED[kind]!));
-  const started = kinds.map(async (kind) => [kind, await restartLostWork(kind)] as const);
+  const started = STALE_KINDS.map(async (kind) => [kind, await restartLostWork(kind)] as const);
   await Promise.allSettled(started);
   return Object.fromEntries(await Promise.all(started)) as ReconcileReport;
 }
@@ -49,12 +39,4 @@ export async function dropAbandonedFiles(): Promise<JobReport> {
 /** Compacts the search index of every database. */
 export async function compactSearchIndex(): Promise<JobReport> {
   return await compactIndex();
-}
-
-/** Runs that started before each job had an activity of its own. */
-async function reconcileInTurn(): Promise<ReconcileReport> {
-  const report = await (restartLostWork as unknown as () => Promise<unknown>)();
-  await dropFiles();
-  await compactIndex();
-  return report as ReconcileReport;
 }

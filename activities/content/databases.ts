@@ -15,7 +15,7 @@ export interface InterruptDependencies {
 }
 
 export interface DatabaseDependencies extends InterruptDependencies {
-  databases: Pick<Databases, 'getById' | 'getOfAny' | 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
+  databases: Pick<Databases, 'getById' | 'isOpen' | 'markGraphReady' | 'markReady' | 'remove'>;
   contents: Omit<DatabaseContents, 'collections' | 'stats'>;
   index: Pick<SearchIndex, 'create' | 'drop'>;
   /** Stops the connectors of a database, which would add items to it. */
@@ -48,30 +48,27 @@ export function createDatabaseActivities(deps: DatabaseDependencies) {
   const { databases, contents, files, index, removeConnectors } = deps;
 
   return {
-    async createSearchTable(databaseId: string, org?: string): Promise<void> {
-      const database = await find(databaseId, org);
+    async createSearchTable(_id: string, org: string): Promise<void> {
+      const database = await databases.getById({ _id, org });
       if (!database) return;
-      const table = tableOf(databaseId, database.index);
+      const table = tableOf(_id, database.index);
       await index.create(table);
       // The database may have been deleted at the same time, and its table dropped before this created it.
       if (!(await databases.isOpen(database))) await index.drop(table);
     },
 
     /** A graph needs no collection of its own, so only the status changes. */
-    async createGraph(databaseId: string, org?: string): Promise<void> {
-      const database = await own(databaseId, org);
-      if (database) await databases.markGraphReady(database);
+    async createGraph(_id: string, org: string): Promise<void> {
+      await databases.markGraphReady({ _id, org });
     },
 
-    async markDatabaseReady(databaseId: string, org?: string): Promise<void> {
-      const database = await own(databaseId, org);
-      if (database) await databases.markReady(database);
+    async markDatabaseReady(_id: string, org: string): Promise<void> {
+      await databases.markReady({ _id, org });
     },
 
-    removeDatabaseItems: (databaseId: string, org?: string): Promise<void> =>
+    removeDatabaseItems: (_id: string, org: string): Promise<void> =>
       withHeartbeat(async () => {
-        const database = await own(databaseId, org);
-        if (!database) return;
+        const database = { _id, org };
         await removeConnectors(database);
         await removeItems(database);
       }),
@@ -80,28 +77,18 @@ export function createDatabaseActivities(deps: DatabaseDependencies) {
 
     removeDatabaseGraph: (databaseId: string): Promise<void> => withHeartbeat(() => contents.removeGraph(databaseId)),
 
-    dropSearchTable: (databaseId: string, org?: string): Promise<void> =>
+    dropSearchTable: (_id: string, org: string): Promise<void> =>
       withHeartbeat(async () => {
-        const database = await find(databaseId, org);
+        const database = await databases.getById({ _id, org });
         for (let generation = 1; generation <= (database?.index_generations ?? 1); generation += 1) {
-          for (const engine of SEARCH_ENGINES) await index.drop(tableOf(databaseId, { generation, engine }));
+          for (const engine of SEARCH_ENGINES) await index.drop(tableOf(_id, { generation, engine }));
         }
       }),
 
-    async removeDatabaseRecord(databaseId: string, org?: string): Promise<void> {
-      const database = await own(databaseId, org);
-      if (database) await databases.remove(database);
+    async removeDatabaseRecord(_id: string, org: string): Promise<void> {
+      await databases.remove({ _id, org });
     },
   };
-
-  /** @param org absent in workflows that an earlier release has started */
-  function find(databaseId: string, org: string | undefined) {
-    return org === undefined ? databases.getOfAny(databaseId) : databases.getById({ _id: databaseId, org });
-  }
-
-  async function own(databaseId: string, org: string | undefined): Promise<OwnedDatabase | null> {
-    return org === undefined ? databases.getOfAny(databaseId) : { _id: databaseId, org };
-  }
 
   /** Items in progress end first. Files are deleted before the rest, because their ids are stored with the items. */
   async function removeItems(database: OwnedDatabase): Promise<void> {

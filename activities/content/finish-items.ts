@@ -1,7 +1,7 @@
 /** How items end: one on its own, or those of a group together. */
 import type { MongoClient } from 'mongodb';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
-import type { ItemOutcome, OwnedItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
+import type { ItemOutcome, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
@@ -29,7 +29,7 @@ export interface FinishItemDependencies extends CompletionDependencies {
 export function createFinishItem(deps: FinishItemDependencies) {
   const { items, outdatedVersions, registrations, metrics } = deps;
   const complete = createCompletion(deps);
-  return async (ref: OwnedItemRef, outcome: ItemOutcome): Promise<boolean> => {
+  return async (ref: ItemRef, outcome: ItemOutcome): Promise<boolean> => {
     let outdated: RemovalRef | null = null;
     let batch = '';
     const finished = await complete(ref.org, itemDedupeKey(ref.item, ref.version), async (tx, now) => {

@@ -7,7 +7,7 @@ import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
-import type { ItemOutcome, ItemRef, OwnedItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import type { FileStore } from '../../domain/file-store.js';
 import { isFinalState } from '../../domain/state-machine.js';
@@ -34,7 +34,7 @@ export interface ItemDependencies extends FinishItemDependencies, ReadItemDepend
   removedItems: InterruptDependencies['removedItems'];
   items: FinishItemDependencies['items'] &
     IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRun' | 'countCrash' | 'endRun' | 'isCurrent' | 'own' | 'setTransientError'>;
+    Pick<Items, 'beginRun' | 'countCrash' | 'endRun' | 'isCurrent' | 'setTransientError'>;
   databases: Pick<Databases, 'isOpen'>;
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
   deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
@@ -68,8 +68,8 @@ export function createItemActivities(deps: ItemDependencies) {
 
   return {
     /** queued -> processing -> graph_creation -> completed, for a short text or a small file of text. */
-    indexSmallItem: (given: ItemRef): Promise<ItemOutcome> =>
-      forItem(given, async (ref, signal) => {
+    indexSmallItem: (ref: ItemRef): Promise<ItemOutcome> =>
+      forItem(ref, async (signal) => {
         try {
           await runs.run(ref, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
             if (!(await databases.isOpen(databaseOf(item)))) await discard(item);
@@ -86,8 +86,8 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
 
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
-    extractItem: (given: ItemRef): Promise<void> =>
-      forRun(given, { step: 'extract', indexing_status: 'processing' }, async (ref, item, signal) => {
+    extractItem: (ref: ItemRef): Promise<void> =>
+      forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
         if (!(await databases.isOpen(databaseOf(item)))) await discard(item);
         const withLanguages = await createLanguageMarks();
         let stored = 0;
@@ -103,8 +103,8 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
 
     /** Embeds the chunks that have no vector yet, then writes all chunks to the search index. */
-    embedAndIndexItem: (given: ItemRef): Promise<void> =>
-      forRun(given, { step: 'embed', indexing_status: 'processing' }, async (ref, item, signal) => {
+    embedAndIndexItem: (ref: ItemRef): Promise<void> =>
+      forRun(ref, { step: 'embed', indexing_status: 'processing' }, async (item, signal) => {
         // Read after the chunks were stored: a rebuild that begins later finds them.
         const database = await databaseIndexes.getForEmbedding(databaseOf(item), embedders.current);
         if (!database) throw superseded();
@@ -138,8 +138,8 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
 
     /** processing -> graph_creation: extracts entities and relations with their evidence. */
-    linkItemGraph: (given: ItemRef): Promise<void> =>
-      forRun(given, { step: 'link', indexing_status: 'graph_creation' }, async (ref, item, signal) => {
+    linkItemGraph: (ref: ItemRef): Promise<void> =>
+      forRun(ref, { step: 'link', indexing_status: 'graph_creation' }, async (item, signal) => {
         const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
         const graph = await deps.graphExtractor.extract(texts, signal, item.org);
         await deps.graph.put([{ item, graph }], { replace: true });
@@ -147,15 +147,15 @@ export function createItemActivities(deps: ItemDependencies) {
       }),
 
     /** -> completed | errored, with the delivery that notifies the client. */
-    finishItem: (given: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
-      forItem(given, async (ref) => {
+    finishItem: (ref: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
+      forItem(ref, async () => {
         if (!(await finish(ref, outcome))) throw superseded();
         return outcome;
       }),
   };
 
   /** @returns the outcome that another run has stored, after it starts the delivery: that run may have died before */
-  async function storedOutcome(ref: OwnedItemRef): Promise<ItemOutcome | null> {
+  async function storedOutcome(ref: ItemRef): Promise<ItemOutcome | null> {
     const item = await items.getByRef(ref);
     if (!item || !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return null;
     const { error_code, error_message } = item;
@@ -168,36 +168,30 @@ export function createItemActivities(deps: ItemDependencies) {
 
   /** A step that may take long or kill its process: a run is counted as lost unless it ends. */
   function forRun(
-    given: ItemRef,
+    ref: ItemRef,
     run: Parameters<typeof runs.run>[1],
-    step: (ref: OwnedItemRef, item: ItemRecord, signal: AbortSignal) => Promise<void>,
+    step: (item: ItemRecord, signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    return forItem(given, (ref, signal) => runs.run(ref, run, signal, (item, runSignal) => step(ref, item, runSignal)));
+    return forItem(ref, (signal) => runs.run(ref, run, signal, step));
   }
 
   /** Runs a step with heartbeats, and maps its errors to failures that the workflow understands. */
-  async function forItem<T>(given: ItemRef, step: (ref: OwnedItemRef, signal: AbortSignal) => Promise<T>): Promise<T> {
-    let ref: OwnedItemRef | null = null;
+  async function forItem<T>(ref: ItemRef, step: (signal: AbortSignal) => Promise<T>): Promise<T> {
     try {
-      return await withHeartbeat(async (signal) => {
-        ref = await items.own(given);
-        if (!ref) throw superseded();
-        return step(ref, signal);
-      });
+      return await withHeartbeat(step);
     } catch (stepError) {
       const error = await clearAfter(ref, stepError).then(
         () => stepError,
         (clearError: unknown) => clearError,
       );
-      deps.log.warn({ err: error, ...given, activity: Context.current().info.activityType }, 'item activity failed');
+      deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       await showTransientError(ref, error);
       throw asActivityFailure(error, itemFailureRules);
     }
   }
 
   /** @throws an error of the storage, which is then retried instead of the error of the step */
-  async function clearAfter(ref: OwnedItemRef | null, error: unknown): Promise<void> {
-    if (!ref) return;
+  async function clearAfter(ref: ItemRef, error: unknown): Promise<void> {
     // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
     if (isSuperseded(error)) await clearLeftovers(ref);
     if (error instanceof ExtractionError) await clearChunks(ref);
@@ -205,8 +199,8 @@ export function createItemActivities(deps: ItemDependencies) {
   }
 
   /** Shows an error that is being retried in the item's status. Best effort: without MongoDB no status can be read. */
-  async function showTransientError(ref: OwnedItemRef | null, error: unknown): Promise<void> {
-    if (!ref || error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
+  async function showTransientError(ref: ItemRef, error: unknown): Promise<void> {
+    if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
     const { retryable, code, message } = describeItemError(error) ?? {};
     if (retryable) await items.setTransientError(ref, code!, message!).catch(() => undefined);
   }
@@ -218,14 +212,14 @@ export function createItemActivities(deps: ItemDependencies) {
   }
 
   /** Parts of an item that failed must not be found. An earlier version keeps its own. */
-  async function clearChunks(ref: OwnedItemRef): Promise<void> {
+  async function clearChunks(ref: ItemRef): Promise<void> {
     const ids = await chunks.listIds(ref.database_id, onlyVersion(ref));
     if (ids.length === 0) return;
     await removeRows(deps, databaseOf(ref), ids);
     await chunks.remove(ref.database_id, ids);
   }
 
-  async function clearLeftovers(ref: OwnedItemRef): Promise<void> {
+  async function clearLeftovers(ref: ItemRef): Promise<void> {
     // Another run has finished it, and its data belongs to it.
     if (await items.isCurrent(ref)) return;
     // An earlier version may be served.
@@ -233,7 +227,7 @@ export function createItemActivities(deps: ItemDependencies) {
   }
 
   /** Scanned pages take long, so each page first checks whether the version is still current. */
-  function pageCheckpoints(ref: OwnedItemRef): Checkpoints {
+  function pageCheckpoints(ref: ItemRef): Checkpoints {
     const stored = checkpoints.of(ref.org, checkpointOwner(ref));
     return {
       async load(step) {

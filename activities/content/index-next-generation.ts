@@ -4,7 +4,7 @@ import { describeModel, type Embedders } from '../../domain/content/embedding-mo
 import { type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
 import { rowsOfCurrent } from '../../domain/content/index-rows.js';
 import type { Embedder, SearchIndex } from '../../domain/content/search.js';
-import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
@@ -68,7 +68,7 @@ type ItemChunk = Pick<EmbeddedChunk, '_id' | 'item'>;
  * it is unavailable, the rows have no vectors, and the rebuild embeds them before it switches
  */
 export function createIndexNextGeneration(deps: IndexNextGenerationDependencies) {
-  return async (ref: OwnedItemRef, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
+  return async (ref: ItemRef, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
     const embedder = deps.embedders.find(generation.embeddings);
     const pages = await pagedChunks(deps.chunks, ref, generation.generation);
     for await (const page of pages()) {

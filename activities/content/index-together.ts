@@ -4,7 +4,7 @@ import type { Graph } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { withPauses } from '../../domain/event-loop.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
@@ -224,7 +224,7 @@ function databaseOf({ database_id, org }: ItemRecord): OwnedDatabase {
   return { _id: database_id, org };
 }
 
-function refOf({ _id, version, org, database_id }: ItemRecord): OwnedItemRef {
+function refOf({ _id, version, org, database_id }: ItemRecord): ItemRef {
   return { item: _id, version, org, database_id };
 }
 

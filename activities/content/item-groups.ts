@@ -1,12 +1,12 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { itemDedupeKey } from '../../domain/content/item-delivery.js';
-import type { GroupRef, GroupReport, OwnedGroup } from '../../domain/content/workflow-contract.js';
+import type { GroupRef, GroupReport } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { ItemGroups } from '../../storage/content/item-groups.js';
-import type { ItemRecord, Items } from '../../storage/content/items.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
@@ -18,7 +18,7 @@ import { describeItemError, isSuperseded, itemFailureRules } from './item-failur
 import type { RunsAlone } from './item-runs.js';
 
 export interface ItemGroupDependencies extends IndexTogetherDependencies {
-  items: IndexTogetherDependencies['items'] & Pick<Items, 'ownerOf'>;
+  items: IndexTogetherDependencies['items'];
   itemGroups: ItemGroups;
   databases: Pick<Databases, 'isOpen'>;
   chunks: IndexTogetherDependencies['chunks'] & ClearItemsDependencies['chunks'];
@@ -152,28 +152,18 @@ export function createItemGroupActivities(deps: ItemGroupDependencies) {
     if (keys.length > 0) await starters.startDeliveries(await deliveries.listUnattemptedByKeys(org, keys));
   }
 
-  /** @returns null when the group has no member any more */
-  async function owned(ref: GroupRef): Promise<OwnedGroup | null> {
-    const org = ref.org ?? (await deps.items.ownerOf(ref.batch, ref.group));
-    return org === null ? null : { ...ref, org };
-  }
-
   /** Runs a step with heartbeats, shows errors that are retried, and maps errors to failures. */
   async function forGroup(
-    given: GroupRef,
+    ref: GroupRef,
     rules: FailureRules,
-    step: (ref: OwnedGroup, signal: AbortSignal) => Promise<GroupReport>,
+    step: (ref: GroupRef, signal: AbortSignal) => Promise<GroupReport>,
   ): Promise<GroupReport> {
-    let ref: OwnedGroup | null = null;
     try {
-      return await withHeartbeat(async (signal) => {
-        ref = await owned(given);
-        return ref ? step(ref, signal) : { completed: 0, dropped: 0, separated: 0 };
-      });
+      return await withHeartbeat((signal) => step(ref, signal));
     } catch (error) {
-      log.warn({ err: error, ...given, activity: Context.current().info.activityType }, 'group activity failed');
+      log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'group activity failed');
       const { retryable, code, message } = rules.describe(error) ?? {};
-      if (ref && retryable && !(error instanceof CancelledFailure)) {
+      if (retryable && !(error instanceof CancelledFailure)) {
         await itemGroups.setTransientError(ref, code!, message!).catch(() => undefined);
       }
       throw asActivityFailure(error, rules);

@@ -6,7 +6,7 @@ import type { ContentStarters } from '../../temporal/content/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface ItemMaintenanceDependencies extends IndexRowsStores {
-  items: Pick<Items, 'own' | 'streamQueued'> & IndexRowsStores['items'];
+  items: Pick<Items, 'streamQueued'> & IndexRowsStores['items'];
   starters: Pick<ContentStarters, 'startItems'>;
 }
 
@@ -44,10 +44,7 @@ export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencie
 
     /** Rewrites the index rows of an item after a change of its metadata; does nothing when they are up to date. */
     refreshIndexRows: (ref: ItemRef): Promise<void> =>
-      withHeartbeat(async () => {
-        const owned = await items.own(ref);
-        if (owned) await refreshIndexRows(deps, { org: owned.org, key: ref.item });
-      }),
+      withHeartbeat(() => refreshIndexRows(deps, { org: ref.org, key: ref.item })),
   };
 }
 

@@ -1,5 +1,5 @@
 import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
-import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { createSemaphore } from '../../domain/semaphore.js';
 import { isFinalState } from '../../domain/state-machine.js';
@@ -41,7 +41,7 @@ export function createItemRuns(
      * @throws Superseded; ExtractionError E2003 when its process ended three times; an error of the work
      */
     async run<T>(
-      ref: OwnedItemRef,
+      ref: ItemRef,
       { step, indexing_status: status }: Run,
       cancelled: AbortSignal,
       work: (item: ItemRecord, signal: AbortSignal) => Promise<T>,
@@ -63,7 +63,7 @@ export function createItemRuns(
     },
   };
 
-  async function untilEnd<T>(ref: OwnedItemRef, cancelled: AbortSignal, work: (signal: AbortSignal) => Promise<T>) {
+  async function untilEnd<T>(ref: ItemRef, cancelled: AbortSignal, work: (signal: AbortSignal) => Promise<T>) {
     const outdated = new AbortController();
     const timer = setInterval(async () => {
       if (!(await items.isCurrent(ref).catch(() => true))) outdated.abort(superseded());

@@ -6,7 +6,6 @@ import type {
   AttemptRef,
   CrewOutcome,
   CrewRef,
-  OwnedStep,
   ResumeRef,
   StepRef,
   ToolCallRef,
@@ -53,19 +52,19 @@ export function createCrewActivities(deps: CrewDependencies) {
 
   return {
     /** Starts an attempt at a task: pending -> running, or retrying after a rejection. */
-    startTask: ofExecution(async (ref: Owned<AttemptRef>): Promise<void> => {
+    startTask: withFailures(async (ref: AttemptRef): Promise<void> => {
       const { agent, task } = assignmentOf(await requireExecution(ref), ref.task);
       await crewExecutions.startTask(ref, models.get(agent.llm).label, task.async_execution ?? false);
     }),
 
     /** Calls the model once, for the output or for tool calls. @returns the number of tool calls */
-    callModel: ofExecution(async (ref: Owned<StepRef>): Promise<{ tool_calls: number }> => {
+    callModel: withFailures(async (ref: StepRef): Promise<{ tool_calls: number }> => {
       const step = (await storedStep(ref)) ?? (await withHeartbeat((signal) => runModel(ref, signal)));
       return { tool_calls: step.kind === 'model' ? step.tool_calls.length : 0 };
     }),
 
     /** Runs one tool call that the model requested. The model gets the tool's errors as its result. */
-    callTool: ofExecution(async (ref: Owned<ToolCallRef>): Promise<void> => {
+    callTool: withFailures(async (ref: ToolCallRef): Promise<void> => {
       if (!(await storedStep(ref))) await withHeartbeat((signal) => runTool(ref, signal));
     }),
 
@@ -75,7 +74,7 @@ export function createCrewActivities(deps: CrewDependencies) {
      * @param human whether a person must approve the output
      * @returns how long the output has waited, in milliseconds; null when it does not wait
      */
-    endTask: ofExecution(async (ref: Owned<StepRef>, human: boolean): Promise<number | null> => {
+    endTask: withFailures(async (ref: StepRef, human: boolean): Promise<number | null> => {
       const step = await crewSteps.getById(ref);
       if (step?.kind !== 'model') throw new Error('the step with the output is not stored');
       if (Buffer.byteLength(step.text) > MAX_OUTPUT_BYTES) {
@@ -92,7 +91,7 @@ export function createCrewActivities(deps: CrewDependencies) {
     }),
 
     /** Reminds the client of an output that waits for a person. */
-    remind: ofExecution(async (ref: Owned<AttemptRef>): Promise<void> => {
+    remind: withFailures(async (ref: AttemptRef): Promise<void> => {
       const dedupeKey = `${taskDedupeKey(ref, 'task_pending_human_input')}/reminder`;
       const repeated = (await deliveries.getByDedupeKey(ref.org, dedupeKey)) !== null;
       await complete(ref.org, dedupeKey, async (tx, now) => {
@@ -105,7 +104,7 @@ export function createCrewActivities(deps: CrewDependencies) {
     }),
 
     /** pending_human_input -> running | retrying at the deadline, as the crew says. */
-    decideAtDeadline: ofExecution(async (ref: Owned<AttemptRef>, is_approve: boolean): Promise<void> => {
+    decideAtDeadline: withFailures(async (ref: AttemptRef, is_approve: boolean): Promise<void> => {
       await complete(ref.org, taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
         const execution = await crewExecutions.decideAtDeadline(ref, is_approve, now, tx);
         if (!execution) return undefined;
@@ -114,7 +113,7 @@ export function createCrewActivities(deps: CrewDependencies) {
     }),
 
     /** pending_human_input -> running | retrying, by a person's decision. */
-    applyResume: ofExecution(async (ref: Owned<ResumeRef>): Promise<void> => {
+    applyResume: withFailures(async (ref: ResumeRef): Promise<void> => {
       const applied = await complete(ref.org, taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
         const execution = await crewExecutions.resume(ref, now, tx);
         // Not waiting yet, or applied by an earlier attempt of this activity: the check below distinguishes them.
@@ -151,13 +150,13 @@ export function createCrewActivities(deps: CrewDependencies) {
   };
 
   /** @returns the result of an earlier attempt at this step, which may have died before it started the delivery */
-  async function storedStep(ref: OwnedStep & { call?: number }): Promise<AgentStep | null> {
+  async function storedStep(ref: StepRef & { call?: number }): Promise<AgentStep | null> {
     const step = await crewSteps.getById(ref);
     if (step) await complete(ref.org, stepDedupeKey(ref), async () => undefined);
     return step;
   }
 
-  async function runModel(ref: OwnedStep, signal: AbortSignal): Promise<AgentStep> {
+  async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await requireExecution(ref);
     const { agent, task } = assignmentOf(execution, ref.task);
     const model = models.get(agent.llm);
@@ -173,7 +172,7 @@ export function createCrewActivities(deps: CrewDependencies) {
     return step;
   }
 
-  async function runTool(ref: Owned<ToolCallRef>, signal: AbortSignal): Promise<void> {
+  async function runTool(ref: ToolCallRef, signal: AbortSignal): Promise<void> {
     const { call: index, ...modelRef } = ref;
     const modelStep = await crewSteps.getById(modelRef);
     const call = modelStep?.kind === 'model' ? modelStep.tool_calls[index] : undefined;
@@ -187,7 +186,7 @@ export function createCrewActivities(deps: CrewDependencies) {
   }
 
   /** Stores a step together with the delivery that notifies the client of it. */
-  async function saveStep(ref: OwnedStep & { call?: number }, step: AgentStep, output: object): Promise<void> {
+  async function saveStep(ref: StepRef & { call?: number }, step: AgentStep, output: object): Promise<void> {
     const dedupeKey = stepDedupeKey(ref);
     await complete(ref.org, dedupeKey, async (tx, now) => {
       await crewSteps.add(ref, step, tx);
@@ -197,22 +196,10 @@ export function createCrewActivities(deps: CrewDependencies) {
     });
   }
 
-  async function requireExecution({ execution, org }: Owned<AttemptRef>): Promise<CrewExecutionRecord> {
+  async function requireExecution({ execution, org }: AttemptRef): Promise<CrewExecutionRecord> {
     return (await crewExecutions.getById(org, execution)) ?? noLongerStored();
   }
-
-  /** An activity that knows whose execution it is, also when an earlier release has scheduled it. */
-  function ofExecution<Ref extends AttemptRef, Rest extends unknown[], Result>(
-    activity: (ref: Owned<Ref>, ...rest: Rest) => Promise<Result>,
-  ) {
-    return withFailures(async (ref: Ref, ...rest: Rest): Promise<Result> => {
-      const org = ref.org ?? (await crewExecutions.ownerOf(ref.execution)) ?? noLongerStored();
-      return activity({ ...ref, org }, ...rest);
-    });
-  }
 }
-
-type Owned<Ref extends AttemptRef> = Ref & { org: string };
 
 function noLongerStored(): never {
   throw ApplicationFailure.nonRetryable('The execution is no longer stored.');

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type CrewAgent, type CrewInputs, type CrewTask, fillIn, placeholdersOf } from '../../domain/crews/crews.js';
 import type { AgentTurn } from '../../domain/crews/language-model.js';
-import type { OwnedStep } from '../../domain/crews/workflow-contract.js';
+import type { StepRef } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
@@ -44,7 +44,7 @@ interface TurnDependencies {
 export async function gatherTurn(
   { crewFeedback, crewSteps, tools }: TurnDependencies,
   execution: CrewExecutionRecord,
-  ref: OwnedStep,
+  ref: StepRef,
   signal: AbortSignal,
 ): Promise<AgentTurn> {
   const { task, agent } = assignmentOf(execution, ref.task);

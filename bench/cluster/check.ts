@@ -16,7 +16,7 @@ const UNFINISHED = {
 } as const;
 
 /** Workflows that schedules start all the time. */
-const UPKEEP = ['sweep', 'dropAbandonedFiles', 'compactSearchIndex'];
+const UPKEEP = ['reconcile', 'dropAbandonedFiles', 'compactSearchIndex'];
 
 /** @returns what has not ended, as lines; empty when nothing is stuck */
 export async function stuckWork(collections: Collections, temporal: Client): Promise<string[]> {

@@ -7,7 +7,7 @@ import { asServed } from './items.js';
 import type { TextLanguage } from './languages.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
 import { INDEXING_STATUS_TABLE, type IndexingStatus } from './states.js';
-import type { ItemRef, OwnedItemRef } from './workflow-contract.js';
+import type { ItemRef, VersionRef } from './workflow-contract.js';
 
 /** The fields of a stored chunk that the search index needs. */
 export interface IndexableChunk {
@@ -66,7 +66,7 @@ export function rowsOf(
 /** @returns the rows of chunks of served versions, and of versions in progress, whose rows may be written already */
 export function rowsOfCurrent(
   items: readonly IndexableItem[],
-  chunks: readonly (IndexableChunk & ItemRef)[],
+  chunks: readonly (IndexableChunk & VersionRef)[],
   schema: readonly FilterableField[],
 ): IndexRow[] {
   const current = new Map(items.map((item) => [item._id, item]));
@@ -102,7 +102,7 @@ export async function removeRows(
 export interface IndexRowsStores extends IndexStores {
   items: { getByKey(org: string, key: string): Promise<IndexableItem | null> };
   itemCatalogue: { markRowsWritten(item: IndexableItem, changes: readonly string[]): Promise<boolean> };
-  chunks: { listByRef(ref: OwnedItemRef, generation: number): Promise<IndexableChunk[]> };
+  chunks: { listByRef(ref: ItemRef, generation: number): Promise<IndexableChunk[]> };
 }
 
 /**

@@ -5,23 +5,21 @@ export interface ItemRef {
   /** Internal key (`itm_…`). */
   item: string;
   version: number;
-  /** Absent in workflows that an earlier release has started. */
-  org?: string;
-  /** Internal id (`tnt_…`); absent likewise. */
-  database_id?: string;
+  org: string;
+  /** Internal id (`tnt_…`). */
+  database_id: string;
   /** True for an item that is indexed in one activity. */
   small?: true;
   /** True for a small item that is a file. */
   file?: true;
 }
 
-/** A version of an item, and whose it is. */
-export type OwnedItemRef = ItemRef & { org: string; database_id: string };
+/** A version as a search row or an id of a chunk names it. */
+export type VersionRef = Pick<ItemRef, 'item' | 'version'>;
 
 /** A group of small items of one request, or of many requests with one item each. */
 export interface GroupRef {
-  /** Absent in workflows that an earlier release has started. */
-  org?: string;
+  org: string;
   /** `bat_…` */
   batch: string;
   /** From 0. */
@@ -29,9 +27,6 @@ export interface GroupRef {
   /** True for a group of files. */
   files?: true;
 }
-
-/** A group, and whose it is. */
-export type OwnedGroup = GroupRef & { org: string };
 
 /** Outcomes of the members of a group that were still in progress. */
 export interface GroupReport {

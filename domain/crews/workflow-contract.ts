@@ -30,8 +30,7 @@ export interface CrewRef {
 /** One attempt at one task. */
 export interface AttemptRef {
   execution: string;
-  /** Absent in steps that an earlier release has scheduled. */
-  org?: string;
+  org: string;
   task: string;
   attempt: number;
 }
@@ -56,11 +55,6 @@ export interface ResumeRef extends AttemptRef {
   feedback: string;
   is_approve: boolean;
 }
-
-/** References with the organisation of the execution. */
-export type OwnedAttempt = AttemptRef & { org: string };
-export type OwnedStep = StepRef & { org: string };
-export type OwnedResume = ResumeRef & { org: string };
 
 export type ResumeStatus = 'resumed' | 'retrying' | 'completed';
 

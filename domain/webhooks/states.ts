@@ -1,8 +1,8 @@
 import { type StateOf, type StateTable, statesOf, statesWith } from '../state-machine.js';
 
 /**
- * States of a delivery, in the specification's words. `sweeping`: an attempt is in progress (unrelated to the workflow
- * `sweep`, the reconciler); `waiting`: no attempt is in progress, and one will follow; `retryable`: a client may requeue the
+ * States of a delivery, in the specification's words. `sweeping`: an attempt is in progress;
+ * `waiting`: no attempt is in progress, and one will follow; `retryable`: a client may requeue the
  * delivery (specification, `POST …/deliveries/{id}/retry`).
  */
 export const DELIVERY_STATE_TABLE = {

@@ -2,7 +2,7 @@ import { Binary, type Collection } from 'mongodb';
 import type { Chunk } from '../../domain/content/chunking.js';
 import type { TextLanguage } from '../../domain/content/languages.js';
 import type { ItemType } from '../../domain/content/search.js';
-import type { OwnedItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
 import { VERSION_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
@@ -33,7 +33,7 @@ export interface ChunkOwner {
 }
 
 /** A version of an item, in its database. */
-export type ItemVersion = Pick<OwnedItemRef, 'database_id' | 'item' | 'version'>;
+export type ItemVersion = Pick<ItemRef, 'database_id' | 'item' | 'version'>;
 
 export type Chunks = ReturnType<typeof createChunks>;
 

@@ -124,7 +124,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       return databases.findOne({ _id, org });
     },
 
-    /** @returns a database of any organisation: for rebuilds, and for workflows of earlier releases, which pass on the id alone */
+    /** @returns a database of any organisation, for rebuilds */
     getOfAny(databaseId: string): Promise<DatabaseRecord | null> {
       return databases.findOne({ _id: databaseId }, OF_ANY_ORG);
     },

@@ -4,7 +4,7 @@ import {
   type IndexingStatus,
   UNFINISHED_INDEXING_STATUSES,
 } from '../../domain/content/states.js';
-import type { OwnedGroup } from '../../domain/content/workflow-contract.js';
+import type { GroupRef } from '../../domain/content/workflow-contract.js';
 import { BATCH_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
 import { crashesOf, type ItemRecord, NEWEST, WITHOUT_CONTENT } from './items.js';
@@ -35,7 +35,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
 
   return {
     /** @returns the members of a group that are in progress, with the content of their newest versions */
-    listMembers({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
+    listMembers({ org, batch, group }: GroupRef): Promise<ItemRecord[]> {
       return items
         .find({ org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })
         .project<ItemRecord>(NEWEST)
@@ -43,7 +43,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     },
 
     /** @returns the members that have finished, without their content */
-    listFinished({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
+    listFinished({ org, batch, group }: GroupRef): Promise<ItemRecord[]> {
       return items
         .find({ org, batch, group, indexing_status: { $in: [...FINAL_INDEXING_STATUSES] } }, { hint: BATCH_INDEX })
         .project<ItemRecord>(WITHOUT_CONTENT)
@@ -129,11 +129,7 @@ export function createItemGroups({ items }: { items: Collection<ItemRecord> }) {
     },
 
     /** Shows an error that is being retried; the next status clears it. */
-    async setTransientError(
-      { org, batch, group }: OwnedGroup,
-      error_code: string,
-      error_message: string,
-    ): Promise<void> {
+    async setTransientError({ org, batch, group }: GroupRef, error_code: string, error_message: string): Promise<void> {
       await items.updateMany(
         { org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
         { $set: { error_code, error_message, updated_at: new Date() } },

@@ -2,13 +2,12 @@ import type { ClientSession, Collection, Filter } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemType } from '../../domain/content/search.js';
 import { type IndexingStatus, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
-import type { ItemOutcome, ItemRef, OwnedGroup, OwnedItemRef } from '../../domain/content/workflow-contract.js';
+import type { GroupRef, ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { BATCH_INDEX, SERVED_FILE_INDEX } from '../indexes.js';
-import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
+import { BY_ID, staleRecords } from '../queries.js';
 import { findNamed } from './named-items.js';
-import type { RemovedItemRecord } from './removed-items.js';
 
 export type ItemSource =
   | {
@@ -93,35 +92,13 @@ export const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.a
 export const crashesOf = (step: ItemStep) => ({ $cond: [{ $eq: ['$runs.step', step] }, '$runs.crashed', '$$REMOVE'] });
 
 /** Items and their indexing status. Every change of status is one conditional update. */
-export function createItems({
-  items,
-  removedItems,
-}: {
-  items: Collection<ItemRecord>;
-  removedItems: Collection<RemovedItemRecord>;
-}) {
+export function createItems({ items }: { items: Collection<ItemRecord> }) {
   /** A version that has been neither deleted nor replaced. */
-  const current = ({ item, org, version }: OwnedItemRef) => ({ _id: item, org, version });
+  const current = ({ item, org, version }: ItemRef) => ({ _id: item, org, version });
 
   return {
-    /** @returns the version with its organisation and database, which workflows of earlier releases do not pass on; null when neither the item nor its remains exist */
-    async own(ref: ItemRef): Promise<OwnedItemRef | null> {
-      const { org, database_id } = ref;
-      if (org !== undefined && database_id !== undefined) return { ...ref, org, database_id };
-      const options = { projection: { org: 1, database_id: 1 }, ...OF_ANY_ORG } as const;
-      const found =
-        (await items.findOne({ _id: ref.item }, options)) ?? (await removedItems.findOne({ _id: ref.item }, options));
-      return found && { ...ref, org: found.org, database_id: found.database_id };
-    },
-
-    /** The organisation of a group, which workflows of earlier releases do not pass on; null when no member is in progress. */
-    async ownerOf(batch: string, group: number): Promise<string | null> {
-      const members = { batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } };
-      return (await items.findOne(members, { projection: { org: 1 }, hint: 'to_check' }))?.org ?? null;
-    },
-
     /** @returns null when the item was deleted or this version was replaced */
-    getByRef(ref: OwnedItemRef): Promise<ItemRecord | null> {
+    getByRef(ref: ItemRef): Promise<ItemRecord | null> {
       return items.findOne(current(ref), { projection: NEWEST, ...BY_ID });
     },
 
@@ -131,7 +108,7 @@ export function createItems({
     },
 
     /** Whether this version has been neither deleted nor replaced. Cheaper than reading the item, which may hold a long text. */
-    async isCurrent(ref: OwnedItemRef): Promise<boolean> {
+    async isCurrent(ref: ItemRef): Promise<boolean> {
       return (await items.findOne(current(ref), { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
 
@@ -142,7 +119,7 @@ export function createItems({
      * @returns the item, or null when this version was deleted, replaced, or has finished, or a run was lost
      */
     beginRun(
-      ref: OwnedItemRef,
+      ref: ItemRef,
       { step, status, again }: { step: ItemStep; status: IndexingStatus; again: boolean },
     ): Promise<ItemRecord | null> {
       const created = { $eq: ['$indexing_status', 'graph_creation'] };
@@ -169,17 +146,17 @@ export function createItems({
     },
 
     /** Records that the run of the present step ended by itself, with an error. The next run of it is the first again. */
-    async endRun(ref: OwnedItemRef): Promise<void> {
+    async endRun(ref: ItemRef): Promise<void> {
       await items.updateOne(current(ref), { $unset: { runs: '' } }, BY_ID);
     },
 
     /** Records that the run of the present step ended with the process that read the item. */
-    async countCrash(ref: OwnedItemRef): Promise<void> {
+    async countCrash(ref: ItemRef): Promise<void> {
       await items.updateOne({ ...current(ref), runs: { $exists: true } }, { $inc: { 'runs.crashed': 1 } }, BY_ID);
     },
 
     /** Shows an error that is being retried; the next status clears it. */
-    async setTransientError(ref: OwnedItemRef, code: string, message: string): Promise<void> {
+    async setTransientError(ref: ItemRef, code: string, message: string): Promise<void> {
       await items.updateOne(
         { ...current(ref), indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
         { $set: { error_code: code, error_message: message, updated_at: new Date() } },
@@ -187,7 +164,7 @@ export function createItems({
     },
 
     /** Does nothing when the item has a title. */
-    async setTitle(ref: OwnedItemRef, title: string): Promise<void> {
+    async setTitle(ref: ItemRef, title: string): Promise<void> {
       await items.updateOne({ ...current(ref), title: null }, { $set: { title } }, BY_ID);
     },
 
@@ -196,7 +173,7 @@ export function createItems({
      * failed to replace a served version is not kept.
      * @returns the item before that, or null when this version was deleted, replaced, or had finished before
      */
-    finish(ref: OwnedItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
+    finish(ref: ItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
       return items.findOneAndUpdate(
         { ...current(ref), indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
         [
@@ -226,7 +203,7 @@ export function createItems({
     },
 
     /** @returns the members of a group that are in progress, without their texts */
-    listGroup({ org, batch, group }: OwnedGroup): Promise<ItemRecord[]> {
+    listGroup({ org, batch, group }: GroupRef): Promise<ItemRecord[]> {
       return items
         .find({ org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })
         .sort({ _id: 1 })

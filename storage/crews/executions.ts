@@ -1,9 +1,9 @@
 import type { ClientSession, Collection, Filter } from 'mongodb';
 import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../../domain/crews/states.js';
-import type { CrewOutcome, OwnedAttempt, OwnedResume } from '../../domain/crews/workflow-contract.js';
+import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import { BY_ID, OF_ANY_ORG, staleRecords } from '../queries.js';
+import { BY_ID, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { createExecutionLists, LISTED } from './execution-lists.js';
 import type { CrewExecutionRecord } from './execution-record.js';
@@ -32,7 +32,7 @@ export function createCrewExecutions(
 ) {
   /** Ends the wait for feedback. @returns null when the execution did not wait for feedback on this attempt */
   const decide = (
-    ref: OwnedAttempt,
+    ref: AttemptRef,
     isApprove: boolean,
     changes: Partial<Pick<CrewExecutionRecord, 'urls'>>,
     now: Date,
@@ -64,11 +64,6 @@ export function createCrewExecutions(
       return crewExecutions.findOne({ _id: id, org }, BY_ID);
     },
 
-    /** The organisation of an execution, for a step that an earlier release has scheduled without it. */
-    async ownerOf(id: string): Promise<string | null> {
-      return (await crewExecutions.findOne({ _id: id }, { projection: { org: 1 }, ...OF_ANY_ORG }))?.org ?? null;
-    },
-
     /**
      * @param id in upper or lower case (RFC 9562)
      * @returns null when the execution is unknown, of another crew, or another organisation's
@@ -82,7 +77,7 @@ export function createCrewExecutions(
      * @param model label of the model that runs the task
      * @param aside whether the task runs beside others, which may wait for a person: the execution keeps its status
      */
-    async startTask({ execution, org, task, attempt }: OwnedAttempt, model: string, aside: boolean): Promise<void> {
+    async startTask({ execution, org, task, attempt }: AttemptRef, model: string, aside: boolean): Promise<void> {
       const notStarted = { $elemMatch: { task_id: task, attempts: attempt - 1 } };
       await crewExecutions.updateOne(
         {
@@ -120,7 +115,7 @@ export function createCrewExecutions(
      * @returns the changed execution, or null when this attempt had ended before
      */
     endTask(
-      { execution, org, task, attempt }: OwnedAttempt,
+      { execution, org, task, attempt }: AttemptRef,
       output: string,
       humanInput: boolean,
       now: Date,
@@ -147,7 +142,7 @@ export function createCrewExecutions(
      * @returns the changed execution, or null when it did not wait for feedback on this attempt
      */
     async resume(
-      { execution, org, task, attempt, feedback: feedbackId, is_approve }: OwnedResume,
+      { execution, org, task, attempt, feedback: feedbackId, is_approve }: ResumeRef,
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
@@ -167,7 +162,7 @@ export function createCrewExecutions(
      * @returns the changed execution, or null when it did not wait for feedback on this attempt
      */
     async decideAtDeadline(
-      { execution, org, task, attempt }: OwnedAttempt,
+      { execution, org, task, attempt }: AttemptRef,
       is_approve: boolean,
       now: Date,
       tx: ClientSession,
@@ -195,7 +190,7 @@ export function createCrewExecutions(
     },
 
     /** Counts a reminder. @returns the execution, or null when it does not wait for feedback on this attempt any more */
-    remind(ref: OwnedAttempt, tx: ClientSession): Promise<CrewExecutionRecord | null> {
+    remind(ref: AttemptRef, tx: ClientSession): Promise<CrewExecutionRecord | null> {
       const update = { $inc: { sequence: 1 } };
       return crewExecutions.findOneAndUpdate(waitingFor(ref), update, { session: tx, returnDocument: 'after' });
     },
@@ -270,7 +265,7 @@ export function createCrewExecutions(
 }
 
 /** The filter for an execution that waits for feedback on this attempt. */
-function waitingFor({ execution, org, task, attempt }: OwnedAttempt): Filter<CrewExecutionRecord> {
+function waitingFor({ execution, org, task, attempt }: AttemptRef): Filter<CrewExecutionRecord> {
   return {
     _id: execution,
     org,

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { AgentStep } from '../../domain/crews/language-model.js';
-import type { OwnedAttempt, OwnedStep, StepRef } from '../../domain/crews/workflow-contract.js';
+import type { AttemptRef, StepRef } from '../../domain/crews/workflow-contract.js';
 import { BY_ID } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 
@@ -24,7 +24,7 @@ export interface CrewStepRecord {
 export type CrewSteps = ReturnType<typeof createCrewSteps>;
 
 /** A model call, or with `call` one of its tool calls. */
-type AnyStepRef = OwnedStep & { call?: number };
+type AnyStepRef = StepRef & { call?: number };
 
 /** Results of model and tool calls, kept until the execution finishes, so that no call is made twice. */
 export function createCrewSteps({
@@ -48,7 +48,7 @@ export function createCrewSteps({
     },
 
     /** @returns the steps of an attempt in order: each model call before its tool calls */
-    async listByAttempt({ execution, org, task, attempt }: OwnedAttempt): Promise<AgentStep[]> {
+    async listByAttempt({ execution, org, task, attempt }: AttemptRef): Promise<AgentStep[]> {
       const own = { ...recordsOf(org), execution, task, attempt };
       const found = await crewSteps.find(own).sort({ step: 1, call: 1 }).toArray();
       return found.map(({ content }) => JSON.parse(content));

@@ -272,8 +272,10 @@ describe('a group of items', () => {
     const oil = { item: keyOf('oil.md')._id };
     expect(await collections.items.findOne({ _id: oil.item })).toMatchObject({ title: 'Oil for the lamp' });
     expect(await collections.chunks.findOne(oil)).toMatchObject({ title: 'Oil for the lamp', text: 'The oil burns.' });
-    const { _id: item, version } = keyOf('blank.txt');
-    await expect(run(() => indexSmallItem({ item, version }))).rejects.toMatchObject({ type: 'E2004' });
+    const { _id: item, version, database_id } = keyOf('blank.txt');
+    await expect(run(() => indexSmallItem({ item, version, org, database_id }))).rejects.toMatchObject({
+      type: 'E2004',
+    });
   });
 
   test('is retried when a file cannot be fetched, and none of its items leaves it', async () => {
@@ -343,11 +345,13 @@ describe('a group of items', () => {
 
   test('a single item that another run completes first returns its outcome and keeps its data', async () => {
     const { keyOf, found } = await group(['wick']);
-    const { _id: item, version } = keyOf('wick');
+    const { _id: item, version, org, database_id } = keyOf('wick');
     onGraph = async () =>
       void (await collections.items.updateOne({ _id: item }, { $set: { indexing_status: 'completed' } }));
     for (const attempt of [1, 2]) {
-      expect(await run(() => indexSmallItem({ item, version }), attempt)).toEqual({ status: 'completed' });
+      expect(await run(() => indexSmallItem({ item, version, org, database_id }), attempt)).toEqual({
+        status: 'completed',
+      });
       expect([await found(), await collections.chunks.countDocuments({ item })]).toEqual([['wick'], 1]);
     }
   });
@@ -391,7 +395,7 @@ describe('a group of items', () => {
       { _id },
       { $set: { version: 2, batch, indexing_status: 'queued', source: { kind: 'text', text: 'Another lamp.' } } },
     );
-    expect(await run(() => indexTogether({ batch, group: 0 }))).toMatchObject({ completed: 1 });
+    expect(await run(() => indexTogether({ org, batch, group: 0 }))).toMatchObject({ completed: 1 });
     expect(await collections.chunks.distinct('version', { item: _id })).toEqual([2]);
     expect(await collections.entities.distinct('version', { item: _id })).toEqual([2]);
     expect(await before.found()).toEqual(['first']);
@@ -508,15 +512,6 @@ describe('a group of items', () => {
     onStart = () => undefined;
     expect(await run(() => separateItems(ref), 21)).toMatchObject({ separated: 1 });
     expect(names(started)).toEqual(['oil', 'wick']);
-  });
-
-  test('is indexed by the workflow of an earlier release, which does not pass on the organisation', async () => {
-    const { ref, found } = await group(['wick', 'oil']);
-    const { indexTogether } = activities();
-    const earlier = { batch: ref.batch, group: ref.group };
-    expect(await run(() => indexTogether(earlier))).toEqual({ completed: 2, dropped: 0, separated: 0 });
-    expect(await found()).toEqual(['oil', 'wick']);
-    expect(await run(() => indexTogether(earlier), 2)).toEqual({ completed: 0, dropped: 0, separated: 0 });
   });
 
   test('starts the deliveries that an attempt stored before it was lost', async () => {

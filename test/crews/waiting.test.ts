@@ -131,18 +131,13 @@ describe('an execution that waits', () => {
       output: null,
       expires_at: null,
     });
-    return { execution: id, task: TASK, attempt, feedback, is_approve };
+    return { execution: id, org: ORG, task: TASK, attempt, feedback, is_approve };
   }
 
   async function resume(id: string, attempt: number, is_approve: boolean): Promise<string> {
     const ref = await addFeedback(id, attempt, is_approve);
     return env.client.workflow.getHandle(`crew/${id}`).executeUpdate<string, [ResumeRef]>('resume', { args: [ref] });
   }
-
-  test('the steps of an execution of an earlier release, which do not pass on the organisation, find it', async () => {
-    expect(await executions.ownerOf(await addExecution())).toBe(ORG);
-    expect(await executions.ownerOf('none')).toBeNull();
-  });
 
   test('is resumed after ninety days by other workers', async () => {
     const { id, handle } = await withWorker(async () => {
@@ -272,7 +267,7 @@ describe('an execution that waits', () => {
   test('keeps a decision that arrives before the record waits', async () => {
     const id = await addExecution();
     const activities = crewActivities();
-    const attempt = { execution: id, task: TASK, attempt: 1 };
+    const attempt = { execution: id, org: ORG, task: TASK, attempt: 1 };
     const run = <Result>(activity: () => Promise<Result>) => new MockActivityEnvironment().run(activity);
     await run(() => activities.startTask(attempt));
     const decision = await addFeedback(id, 1, true);
@@ -300,7 +295,7 @@ describe('an execution that waits', () => {
       const url = 'https://example.com/hook';
       const execution = await addExecution({ stepWebhookUrl: url, taskWebhookUrl: url, crewWebhookUrl: url });
       const dying = crewActivities({ startDelivery: () => Promise.reject(new Error('the process died')) });
-      const attempt = { execution, task: TASK, attempt: 1 };
+      const attempt = { execution, org: ORG, task: TASK, attempt: 1 };
       await run(() => dying.startTask(attempt));
       const step = { ...attempt, step: 1, last: false };
       await expect(run(() => dying.callModel(step))).rejects.toThrow('An internal error');

@@ -28,5 +28,5 @@ const finish = createFinishItem({
   } as unknown as Starters,
   metrics: createWorkerMetrics(),
 });
-const ref = await items.own({ item: item!, version: Number(version) });
-await finish(ref!, { status: 'completed' });
+const { org, database_id } = (await collections.items.findOne({ _id: item! }))!;
+await finish({ item: item!, version: Number(version), org, database_id }, { status: 'completed' });

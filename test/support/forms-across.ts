@@ -79,14 +79,6 @@ export const ACROSS: readonly Across[] = [
     reason: 'Housekeeping removes expired uploads, and files that no request has kept.',
     filters: { uploads: [['expires_at']], unclaimed_files: [['created_at'], BY_ID_ALONE] },
   },
-  {
-    reason: 'Workflows that an earlier release has started pass on an id alone: its organisation is looked up once.',
-    filters: {
-      items: [BY_ID_ALONE, ['batch', 'group', 'indexing_status']],
-      removed_items: [BY_ID_ALONE],
-      crew_executions: [BY_ID_ALONE],
-    },
-  },
 ];
 
 /** @returns the recorded forms that are not in the list. @param file of `record-product-filters.ts` */

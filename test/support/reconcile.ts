@@ -12,7 +12,7 @@ export async function reconcile({ temporalAddress }: ProductAddress, namespace =
   const options = (job: string) => ({ taskQueue, workflowId: `${job}-in-a-test-${randomUUID()}` });
   try {
     const [report] = await Promise.all([
-      temporal.workflow.execute<typeof workflows.sweep>('sweep', options('sweep')),
+      temporal.workflow.execute<typeof workflows.reconcile>('reconcile', options('reconcile')),
       temporal.workflow.execute<typeof workflows.dropAbandonedFiles>('dropAbandonedFiles', options('files')),
     ]);
     return report;

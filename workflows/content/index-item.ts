@@ -1,4 +1,4 @@
-import { log, patched, proxyActivities } from '@temporalio/workflow';
+import { log, proxyActivities } from '@temporalio/workflow';
 import type { ItemActivities } from '../../activities/content/index-item.js';
 import { FILE_QUEUE, type ItemOutcome, type ItemRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
@@ -22,27 +22,29 @@ function smallItemActivities({ file }: ItemRef) {
   });
 }
 
-/** The activities of larger files and texts. @param queue by default the queue of the workflow */
-function fileActivities(queue: { taskQueue?: string }) {
-  const activities = (summary: string, limits: typeof long | typeof short) =>
-    proxyActivities<ItemActivities>({ ...limits, ...queue, summary });
-  const { extractItem } = activities('Extract the text and split it', long);
-  const { embedAndIndexItem } = activities('Embed and index the chunks', long);
-  const { linkItemGraph } = activities('Add it to the graph', short);
-  return { extractItem, embedAndIndexItem, linkItemGraph };
-}
+// Larger files and texts have a queue of their own, so that they never hold all the slots that notes need.
+const onFileQueue = { taskQueue: FILE_QUEUE };
+const { extractItem } = proxyActivities<ItemActivities>({
+  ...long,
+  ...onFileQueue,
+  summary: 'Extract the text and split it',
+});
+const { embedAndIndexItem } = proxyActivities<ItemActivities>({
+  ...long,
+  ...onFileQueue,
+  summary: 'Embed and index the chunks',
+});
+const { linkItemGraph } = proxyActivities<ItemActivities>({ ...short, ...onFileQueue, summary: 'Add it to the graph' });
 
 /**
  * One version of one item: queued -> processing -> graph_creation -> completed | errored. A small item takes one activity.
  * A delivery, which is a workflow of its own, notifies the client of the outcome.
  */
 export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
-  // Workers of earlier code ignore the flag, and index a small item step by step.
-  const small = item.small === true && patched('small-item');
   try {
-    const outcome = await index(item, small);
+    const outcome = await index(item);
     // A small item that completed has stored its outcome.
-    const stored = small && outcome.status === 'completed' ? outcome : await finishItem(item, outcome);
+    const stored = item.small && outcome.status === 'completed' ? outcome : await finishItem(item, outcome);
     if (outcome.status === 'errored') showOutcome(outcome.status);
     return stored;
   } catch (error) {
@@ -52,12 +54,9 @@ export async function indexItem(item: ItemRef): Promise<ItemOutcome | typeof SUP
   }
 }
 
-async function index(item: ItemRef, small: boolean): Promise<ItemOutcome> {
+async function index(item: ItemRef): Promise<ItemOutcome> {
   try {
-    if (small) return await smallItemActivities(item).indexSmallItem(item); // processing, graph_creation, completed
-    // On a queue of their own, so that files never hold all the slots that notes need.
-    const queue = patched('file-queue') ? { taskQueue: FILE_QUEUE } : {};
-    const { extractItem, embedAndIndexItem, linkItemGraph } = fileActivities(queue);
+    if (item.small) return await smallItemActivities(item).indexSmallItem(item); // processing, graph_creation, completed
     await extractItem(item); // processing
     await embedAndIndexItem(item);
     await linkItemGraph(item); // graph_creation
