@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { settingsSchema } from '../runtime/config.js';
+import { settingsSchema, takeConfig } from '../runtime/config.js';
 
 /** Defaults that are paths of the installation, which the page describes in words. */
 const DESCRIBED_DEFAULTS = { POSTBACK_CREWS_DIR: '`crews/` of the project' };
@@ -16,4 +16,13 @@ test('docs/settings.md lists exactly the settings that exist, with their default
   });
   expect(new Map(rows)).toEqual(new Map([...settings, ...Object.entries(DESCRIBED_DEFAULTS)]));
   expect(rows.length).toBe(settings.length);
+});
+
+test('a worker takes the secrets out of its environment, and leaves the other variables', () => {
+  const names = Object.keys(settingsSchema.shape).filter((name) => /(_KEYS?|_SECRETS|_URI)$/.test(name));
+  const places = ['POSTBACK_FILES_URI', 'POSTBACK_INDEX_URI'];
+  const env = { ...Object.fromEntries(names.map((name) => [name, 'A_NAME=a-secret'])), PATH: '/bin' };
+  const config = takeConfig(env);
+  expect(Object.keys(env).sort()).toEqual(['PATH', ...places]);
+  expect(config).toMatchObject({ POSTBACK_SEALING_KEY: 'A_NAME=a-secret', MONGODB_URI: 'A_NAME=a-secret' });
 });
