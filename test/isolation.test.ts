@@ -147,14 +147,19 @@ describe('work on foreign input is confined', () => {
       memoryMb: 64,
       timeoutMs: 60_000,
     });
+    const attempt = { path, outside, port };
+    await pool.run(attempt);
     const {
+      'list its folder': listed,
       'read the file of the task': read,
       'write beside it': written,
       'load a native addon': loaded,
       ...others
-    } = await pool.run({ path, outside, port });
+    } = await pool.run(attempt);
     await pool.close();
     server.close();
+    // What the first run wrote is gone.
+    expect(listed).toEqual(['path']);
     expect({ read, written, loaded }).toEqual({ read: 'text', written: 'done', loaded: 'ERR_DLOPEN_DISABLED' });
     expect(others).toEqual(Object.fromEntries(Object.keys(others).map((name) => [name, 'ERR_ACCESS_DENIED'])));
     expect(Object.keys(others)).toHaveLength(13);

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -21,6 +21,8 @@ import {
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
 /** The child reads untrusted input, so it gets none of the secrets in the environment. */
 const PASSED_ON = ['PATH', 'TZ', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'MALLOC_ARENA_MAX'];
+/** Fields of tasks that name files: the one that is read, and the one that a feed's pages are written to. */
+const FILES = ['path', 'contents'];
 /** What V8 and native allocators print before they abort for lack of memory. */
 const NO_MEMORY = /out of memory|heap limit|allocation fail|bad_alloc/i;
 /** Characters kept of what a child last wrote to stderr. */
@@ -53,7 +55,7 @@ export interface StartOptions extends Omit<ChildOptions, 'parent' | 'folder'> {
 }
 
 /**
- * Starts a child process that may read code, the file of its task, and nothing else.
+ * Starts a child process that may use code, the files of its task, and nothing else.
  * @throws Error when the system has no room for a process
  */
 export function startChild({ memoryMb, addons, ...options }: StartOptions): Child {
@@ -126,20 +128,25 @@ export function startChild({ memoryMb, addons, ...options }: StartOptions): Chil
     return { result: deserialize(message.result) as Result };
   }
 
-  /** The task with its file, if it has one, at a path that the child may use. */
-  function withLink(task: unknown): unknown {
-    if (typeof task !== 'object' || task === null || !('path' in task) || !alive) return task;
-    const path = join(folder, 'file');
-    rmSync(path, { recursive: true, force: true });
-    // Node's permission model checks the link's place, not the file's. The child cannot make such links itself.
-    symlinkSync(resolve(String(task.path)), path);
-    return { ...task, path };
+  /** The task with its files at paths that the child may use. What the last task left there is removed. */
+  function withLinks(task: unknown): unknown {
+    if (!alive) return task;
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+    if (typeof task !== 'object' || task === null) return task;
+    const links: Record<string, string> = {};
+    for (const [field, file] of Object.entries(task)) {
+      if (!FILES.includes(field) || typeof file !== 'string') continue;
+      links[field] = join(folder, field);
+      // Node's permission model checks the link's place, not the file's. The child cannot make such links itself.
+      symlinkSync(resolve(file), links[field]);
+    }
+    return Object.keys(links).length > 0 ? { ...task, ...links } : task;
   }
 
   async function run<Result, Part>(task: unknown, options: TaskOptions<Part>): Promise<Result> {
     let outcome: { result: Result } | { error: Error };
     try {
-      outcome = await converse<Result, Part>(withLink(task), options);
+      outcome = await converse<Result, Part>(withLinks(task), options);
     } catch (error) {
       // Whatever the reason, the child is in the middle of the task.
       await end();

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -35,6 +35,7 @@ async function connected(port: number): Promise<void> {
 const work: Work<Attempt, Record<string, unknown>> = async ({ path, outside, port }) => {
   const folder = dirname(path);
   const attempts: Record<string, () => unknown> = {
+    'list its folder': () => readdirSync(folder),
     'read the file of the task': () => readFileSync(path, 'utf8'),
     'write beside it': () => writeFileSync(join(folder, 'attachment'), 'text'),
     'read the environment of the worker': () => readFileSync(`/proc/${process.ppid}/environ`),
