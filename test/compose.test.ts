@@ -62,7 +62,8 @@ function composeCommand(): string[] | null {
 describe('docker-compose.yml', () => {
   test('is valid by the schema of the Compose Specification', () => {
     const validate = composeValidator();
-    validate(compose);
+    // Compose puts variables in before it looks at types.
+    validate({ ...compose, networks: parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true }).networks });
     expect(validate.errors ?? []).toEqual([]);
     expect(validate({ services: { api: { image: 'x', comand: ['api'] } } })).toBe(false);
   });
