@@ -22,52 +22,56 @@ export interface UnknownField {
  * schema does not name, such as metadata, stay as they are.
  */
 export function withoutNulls(schema: Schema, value: unknown): unknown {
+  return withoutNullsOf([schema], value);
+}
+
+function withoutNullsOf(alternatives: readonly Schema[], value: unknown): unknown {
   if (Array.isArray(value)) {
-    const elements = elementsOf(schema);
-    return elements.length === 0 ? value : value.map((element) => withoutNulls(elements[0]!, element));
+    const elements = elementsOf(alternatives);
+    return elements.length === 0 ? value : value.map((element) => withoutNullsOf(elements, element));
   }
-  const fields = isObject(value) ? fieldsOf(schema) : null;
+  const fields = isObject(value) ? fieldsOf(alternatives) : null;
   if (!fields) return value;
   const given = Object.entries(value as object).filter(
     ([name, field]) => field !== null || !isOptional(fields.schemas.get(name) ?? []),
   );
   return Object.fromEntries(
-    given.map(([name, field]) => {
-      const schemas = fields.schemas.get(name) ?? [];
-      return [name, schemas.length === 1 ? withoutNulls(schemas[0]!, field) : field];
-    }),
+    given.map(([name, field]) => [name, withoutNullsOf(fields.schemas.get(name) ?? [], field)]),
   );
 }
 
 /** @returns the first field that the schema does not know; null when it knows all, or allows others */
 export function findUnknown(schema: Schema, value: unknown): UnknownField | null {
+  return findUnknownOf([schema], value);
+}
+
+function findUnknownOf(alternatives: readonly Schema[], value: unknown): UnknownField | null {
   if (Array.isArray(value)) {
-    const [element] = elementsOf(schema);
-    if (!element) return null;
+    const elements = elementsOf(alternatives);
     for (const [index, part] of value.entries()) {
-      const unknown = findUnknown(element, part);
+      const unknown = findUnknownOf(elements, part);
       if (unknown) return { ...unknown, path: [index, ...unknown.path] };
     }
     return null;
   }
-  const fields = isObject(value) ? fieldsOf(schema) : null;
+  const fields = isObject(value) ? fieldsOf(alternatives) : null;
   if (!fields) return null;
   for (const [name, field] of Object.entries(value as object)) {
     const schemas = fields.schemas.get(name) ?? [];
     if (schemas.length === 0 && !fields.open) {
       return { path: [name], meant: nearestName(name, [...fields.schemas.keys()]) };
     }
-    const unknown = schemas.length === 1 ? findUnknown(schemas[0]!, field) : null;
+    const unknown = findUnknownOf(schemas, field);
     if (unknown) return { ...unknown, path: [name, ...unknown.path] };
   }
   return null;
 }
 
-/** @returns null when the schema names no fields */
-function fieldsOf(schema: Schema): Fields | null {
-  const objects = alternativesOf(schema).filter(({ _zod }) =>
-    ['object', 'record', 'any', 'unknown'].includes(_zod.def.type),
-  );
+/** @returns null when no schema names fields */
+function fieldsOf(alternatives: readonly Schema[]): Fields | null {
+  const objects = alternatives
+    .flatMap(alternativesOf)
+    .filter(({ _zod }) => ['object', 'record', 'any', 'unknown'].includes(_zod.def.type));
   if (objects.length === 0) return null;
   const schemas = new Map<string, Schema[]>();
   let open = false;
@@ -80,10 +84,10 @@ function fieldsOf(schema: Schema): Fields | null {
   return { schemas, open };
 }
 
-function elementsOf(schema: Schema): Schema[] {
-  return alternativesOf(schema).flatMap(({ _zod }) =>
-    _zod.def.type === 'array' ? [(_zod.def as z.core.$ZodArrayDef).element] : [],
-  );
+function elementsOf(alternatives: readonly Schema[]): Schema[] {
+  return alternatives
+    .flatMap(alternativesOf)
+    .flatMap(({ _zod }) => (_zod.def.type === 'array' ? [(_zod.def as z.core.$ZodArrayDef).element] : []));
 }
 
 /** The schemas that a value may fit, without their wrappers. */

@@ -1,0 +1,116 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { makeKey, sharedProduct } from './support/product.js';
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+}
+interface Operation {
+  security?: Record<string, unknown>[];
+  requestBody?: { content: Record<string, { schema: Schema; example?: object }> };
+  parameters?: { in: string }[];
+}
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+/** Keys by security scheme. */
+const KINDS = {
+  api_key: 'api',
+  crew_key: 'crew_org',
+  organisation_key: 'api',
+  payment_key: 'payment_secret',
+} as const;
+/** Sent by browsers. */
+const CHECK = 'POST /authentication/{id}/eligibility-check';
+/** JSON-RPC, whose bodies are not ours. */
+const FOREIGN = ['/mcp'];
+
+/** Every route of every service, as the API document lists them. */
+describe('names that nobody knows, and null', () => {
+  const { apiUrl, mongodbUri } = sharedProduct();
+  const keys = new Map<string, string>();
+  let document: Document;
+  let operations: { method: string; path: string; operation: Operation; schema?: Schema; example?: object }[];
+  beforeAll(async () => {
+    document = (await (await fetch(`${apiUrl}/openapi.json`)).json()) as Document;
+    for (const kind of new Set([...Object.values(KINDS), 'payment_publishable' as const]))
+      keys.set(kind, (await makeKey(mongodbUri, 'unknown', kind)).key);
+    operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => {
+        const { schema, example } = operation.requestBody?.content['application/json'] ?? {};
+        return {
+          method: method.toUpperCase(),
+          path,
+          operation,
+          ...(schema && { schema }),
+          ...(example && { example }),
+        };
+      }),
+    );
+  });
+
+  async function send(method: string, path: string, { security = [] }: Operation, body?: object) {
+    const scheme = Object.keys(security[0] ?? {})[0] as keyof typeof KINDS | undefined;
+    const kind = `${method} ${path}` === CHECK ? 'payment_publishable' : scheme && KINDS[scheme];
+    const key = (kind && keys.get(kind)) ?? '';
+    const response = await fetch(`${apiUrl}${path.replace(/\{crew\}/, 'support-reply').replace(/\{\w+\}/g, 'x')}`, {
+      method,
+      headers: {
+        ...(scheme?.startsWith('payment') ? { 'api-key': key } : { Authorization: `Bearer ${key}` }),
+        'API-Version': '2',
+        ...(body && { 'Content-Type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json()) as { message?: string; error?: { message?: string } };
+    return { status: response.status, message: answer.error?.message ?? answer.message ?? '' };
+  }
+
+  const resolved = (schema: Schema): Schema =>
+    schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)!]! : schema;
+  const withBodies = () => operations.filter(({ schema, path }) => schema && !FOREIGN.includes(path));
+
+  test('a field of a JSON body is rejected by its name', async () => {
+    expect(withBodies().length).toBeGreaterThan(15);
+    for (const { method, path, operation, example } of withBodies()) {
+      const { status, message } = await send(method, path, operation, { ...example, colour_of_sky: 1 });
+      const expected = path.startsWith('/crews') ? 400 : 422;
+      expect([method, path, status, message]).toEqual([
+        method,
+        path,
+        expected,
+        expect.stringMatching(/^colour_of_sky: is not known; did you mean "\w+"\?$/),
+      ]);
+    }
+  });
+
+  test('null for an optional field of a JSON body is not given', async () => {
+    let checked = 0;
+    for (const { method, path, operation, schema, example } of withBodies()) {
+      const { properties = {}, required = [] } = resolved(schema!);
+      const optional = Object.keys(properties).filter((name) => !required.includes(name));
+      for (const name of optional) {
+        const { status, message } = await send(method, path, operation, { ...example, [name]: null });
+        const isRejected =
+          (status === 400 || status === 422) && message.startsWith(`${name}:`) && !/required$/.test(message);
+        expect([method, path, name, isRejected && message]).toEqual([method, path, name, false]);
+        checked += 1;
+      }
+    }
+    expect(checked).toBeGreaterThan(40);
+  });
+
+  test('a parameter of a query is rejected by its name', async () => {
+    for (const { method, path, operation } of operations.filter(({ method }) => method === 'GET')) {
+      if (/^\/(docs|console|metrics)/.test(path)) continue;
+      const { status, message } = await send(method, `${path}?colour_of_sky=1`, operation);
+      expect([path, status, message]).toEqual([path, 400, expect.stringMatching(/^colour_of_sky: is not known/)]);
+    }
+  });
+});
