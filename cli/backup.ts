@@ -1,6 +1,5 @@
 /** The commands `postback backup` and `postback restore`. */
-import { createWriteStream } from 'node:fs';
-import { link, rm, stat } from 'node:fs/promises';
+import { link, open, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -29,10 +28,15 @@ interface Output {
 export async function backUp(path: string, { json }: Output): Promise<void> {
   const config = runningSettings(process.env);
   if (await stat(path).catch(() => null)) throw new Error(`${path} exists; name a new file`);
+  const unfinished = `${path}.part`;
+  // Secrets are sealed in it, but clients' data are not.
+  const file = await open(unfinished, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+    throw new Error(`${unfinished} exists: another backup is writing it, or was killed. Then remove it.`);
+  });
   const location = filesLocation(config);
   const bucket = location ? await openBucket(location) : null;
   const collections = await openCollections(config.MONGODB_URI, 'postback-backup');
-  const unfinished = `${path}.part`;
   let last = '';
   try {
     const lines = dump(collections, {
@@ -46,9 +50,7 @@ export async function backUp(path: string, { json }: Output): Promise<void> {
         yield line;
       }
     }
-    // Secrets are sealed in it, but clients' data are not.
-    const file = createWriteStream(unfinished, { mode: 0o600, flags: 'wx' });
-    await pipeline(Readable.from(noted()), createGzip(), file);
+    await pipeline(Readable.from(noted()), createGzip(), file.createWriteStream());
     // Fails when another process has made the file meanwhile; a rename would replace it.
     await link(unfinished, path);
     await rm(unfinished);

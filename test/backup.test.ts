@@ -140,6 +140,20 @@ describe('a backup', () => {
     expect(await stateOf(target.db)).toEqual(await stateOf(source.db));
   });
 
+  test('never replaces a file, nor one that another backup is writing', async () => {
+    const path = newPath();
+    const taken = () => postback(['backup', path], { MONGODB_URI: SOURCE });
+    for (const [existing, message] of [
+      [`${path}.part`, 'another backup is writing it'],
+      [path, 'name a new file'],
+    ] as const) {
+      writeFileSync(existing, 'of somebody else');
+      expect(await taken()).toMatchObject({ code: 1, err: expect.stringContaining(message) });
+      expect(readFileSync(existing, 'utf8')).toBe('of somebody else');
+      rmSync(existing);
+    }
+  });
+
   test('makes unfinished records due for the reconciler', async () => {
     const later = new Date(Date.now() + HOUR_MS);
     const waiting = { _id: 'waits' as never, status: 'pending_human_input', check_at: later };

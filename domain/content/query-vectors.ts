@@ -13,19 +13,14 @@ export type QueryVectors = ReturnType<typeof createQueryVectors>;
 export function createQueryVectors() {
   const vectors = new Map<string, Promise<Float32Array>>();
   return {
-    /**
-     * @param org who asks
-     * @returns the vector of a query; equal queries at the same time share one run
-     * @throws EmbeddingError, which is not kept
-     */
+    /** @returns the vector of a query; equal queries at the same time share one run. @throws EmbeddingError, which is not kept */
     get(
       embedder: Pick<Embedder, 'model' | 'dimensions' | 'embedQuery'>,
       databaseId: string,
       query: string,
-      org: string,
     ): Promise<Float32Array> {
       const key = `${databaseId}/${describeModel(embedder)}/${query}`;
-      const vector = vectors.get(key) ?? embedder.embedQuery(query, undefined, org);
+      const vector = vectors.get(key) ?? embedder.embedQuery(query);
       // The map's order is the order of use.
       vectors.delete(key);
       vectors.set(key, vector);
