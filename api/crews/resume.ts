@@ -99,13 +99,15 @@ function newFeedback(
  * the workflow rejects the feedback, and kept when the outcome is unknown.
  */
 async function applyFeedback(
-  { crewFeedback, starters }: ResumeDependencies,
+  { crewFeedback, crewExecutions, starters }: ResumeDependencies,
   record: CrewFeedbackRecord,
 ): Promise<ResumeStatus> {
   await crewFeedback.add(record);
   const { _id: feedback, org, execution, task, attempt, is_approve } = record;
   try {
-    return await starters.resumeCrew({ execution, org, task, attempt, feedback, is_approve });
+    return await starters.resumeCrew({ execution, org, task, attempt, feedback, is_approve }, () =>
+      crewExecutions.getWaiting({ execution, org, task, attempt }),
+    );
   } catch (error) {
     if (error instanceof ServiceError && error.status < 500) await crewFeedback.remove(org, feedback);
     throw error;

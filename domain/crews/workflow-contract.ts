@@ -23,6 +23,8 @@ export interface CrewRef {
   attempt: number;
   /** Tasks that have completed before an earlier one; only after a workflow was lost. */
   ended?: string[];
+  /** The next attempt, if its output waits for a person already; only after a workflow was lost. */
+  waiting?: WaitingAttempt;
   /** Absent: outputs wait for a person without limit. */
   review?: CrewReview;
 }
@@ -33,6 +35,13 @@ export interface AttemptRef {
   org: string;
   task: string;
   attempt: number;
+}
+
+/** An output that waits for a person when its workflow starts. */
+export interface WaitingAttempt {
+  task: string;
+  /** How long it has waited, in milliseconds. */
+  waited: number;
 }
 
 /** One model call of an attempt. */

@@ -64,6 +64,11 @@ export function createCrewExecutions(
       return crewExecutions.findOne({ _id: id, org }, BY_ID);
     },
 
+    /** @returns null when the execution does not wait for feedback on this attempt */
+    getWaiting(ref: OwnedAttempt): Promise<CrewExecutionRecord | null> {
+      return crewExecutions.findOne(waitingFor(ref), BY_ID);
+    },
+
     /**
      * @param id in upper or lower case (RFC 9562)
      * @returns null when the execution is unknown, of another crew, or another organisation's

@@ -1,5 +1,6 @@
 import {
   WorkflowNotFoundError,
+  type WorkflowOptions,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
@@ -28,6 +29,7 @@ export interface StartExecutionInput {
     review?: CrewReview;
   };
   tasks: { task_id: string; status: CrewTaskStatus; attempts: number }[];
+  waiting_since?: Date | null;
 }
 
 /** How long applying feedback may take, including the completion of the last task. */
@@ -38,14 +40,25 @@ export type CrewStarters = ReturnType<typeof createCrewStarters>;
 /** Starts and resumes the executions of crews. */
 export function createCrewStarters({ client, call, start }: WorkflowStarter) {
   /** Starts the workflow at the first task that is not completed, also when an earlier workflow was lost. */
-  async function startCrew(execution: StartExecutionInput): Promise<void> {
+  async function startCrew(
+    execution: StartExecutionInput,
+    options: Pick<WorkflowOptions, 'workflowIdReusePolicy'> = {},
+  ): Promise<void> {
     await start('runCrew', {
       workflowId: workflowIds.crew(execution._id),
       taskQueue: 'crews',
       args: [crewRef(execution)],
       staticSummary: `Crew ${execution.crew}`,
       ...ownedBy({ org: execution.org, source: execution._id, crew: execution.crew }),
+      ...options,
     });
+  }
+
+  function sendFeedback(ref: ResumeRef): Promise<ResumeStatus> {
+    const handle = client.workflow.getHandle(workflowIds.crew(ref.execution));
+    return client.connection.withDeadline(Date.now() + RESUME_MS, () =>
+      handle.executeUpdate<ResumeStatus, [ResumeRef]>(RESUME, { args: [ref], updateId: ref.feedback }),
+    );
   }
 
   return {
@@ -62,33 +75,35 @@ export function createCrewStarters({ client, call, start }: WorkflowStarter) {
     },
 
     /**
-     * Sends a person's feedback to the execution and waits until it is applied.
+     * Sends a person's feedback to the execution and waits until it is applied. A workflow that was terminated, or that
+     * Temporal has lost, starts again from the record.
+     * @param readWaiting returns the execution, or null when it does not wait for this feedback any more
      * @throws ServiceError INVALID_PARAMETERS or NOT_FOUND when the feedback is rejected, so that it is never applied;
      * SERVICE_UNAVAILABLE when the outcome is not known in time
      */
-    async resumeCrew(ref: ResumeRef): Promise<ResumeStatus> {
-      const handle = client.workflow.getHandle(workflowIds.crew(ref.execution));
+    async resumeCrew(ref: ResumeRef, readWaiting: () => Promise<StartExecutionInput | null>): Promise<ResumeStatus> {
       try {
-        return await client.connection.withDeadline(Date.now() + RESUME_MS, () =>
-          handle.executeUpdate<ResumeStatus, [ResumeRef]>(RESUME, { args: [ref], updateId: ref.feedback }),
-        );
+        return await sendFeedback(ref);
       } catch (error) {
-        throw resumeError(error);
+        if (!(error instanceof WorkflowNotFoundError)) throw resumeError(error);
+      }
+      const waiting = await readWaiting();
+      if (!waiting) throw notPending();
+      // The end of a workflow is stored before the workflow ends: one that has completed belongs to lost records.
+      await startCrew(waiting, { workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
+      try {
+        return await sendFeedback(ref);
+      } catch (error) {
+        // Also rejected: a worker of an earlier release runs the steps again before it takes feedback.
+        const early = error instanceof WorkflowUpdateFailedError || error instanceof WorkflowNotFoundError;
+        throw early ? notApplied() : resumeError(error);
       }
     },
   };
 }
 
 function resumeError(error: unknown): unknown {
-  // The workflow has ended or has not started yet.
-  if (error instanceof WorkflowNotFoundError) return notPending();
-  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-    return new ServiceError(
-      'SERVICE_UNAVAILABLE',
-      'The feedback was not applied in time. Check the status of the execution.',
-      { retryAfterSeconds: 5 },
-    );
-  }
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return notApplied();
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
   const type = error.cause instanceof ApplicationFailure ? error.cause.type : undefined;
   if (type === RESUME_REJECTED.unknownTask) {
@@ -97,11 +112,16 @@ function resumeError(error: unknown): unknown {
   return notPending();
 }
 
+function notApplied(): ServiceError {
+  const message = 'The feedback was not applied in time. Check the status of the execution.';
+  return new ServiceError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 5 });
+}
+
 function notPending(): ServiceError {
   return new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
 }
 
-function crewRef({ _id, org, definition, tasks }: StartExecutionInput): CrewRef {
+function crewRef({ _id, org, definition, tasks, waiting_since }: StartExecutionInput): CrewRef {
   const asides = definition.tasks.flatMap(({ name, async_execution }) => (async_execution ? [name] : []));
   const nextIndex = tasks.findIndex(({ status }) => status !== 'completed');
   const next = tasks.find(({ task_id, status }) => status !== 'completed' && !asides.includes(task_id));
@@ -109,6 +129,7 @@ function crewRef({ _id, org, definition, tasks }: StartExecutionInput): CrewRef 
   const attempt = next ? next.attempts + (next.status === 'retrying' ? 1 : 0) : 1;
   const ended = nextIndex < 0 ? [] : tasks.slice(nextIndex).filter(({ status }) => status === 'completed');
   const { review } = definition;
+  const waited = waiting_since ? Math.max(Date.now() - waiting_since.getTime(), 0) : 0;
   return {
     execution: _id,
     org,
@@ -125,6 +146,7 @@ function crewRef({ _id, org, definition, tasks }: StartExecutionInput): CrewRef 
     done: nextIndex < 0 ? tasks.length : nextIndex,
     attempt: Math.max(attempt, 1),
     ...(ended.length > 0 ? { ended: ended.map(({ task_id }) => task_id) } : {}),
+    ...(next?.status === 'pending_human_input' ? { waiting: { task: next.task_id, waited } } : {}),
     ...(review ? { review } : {}),
   };
 }

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import { type Client, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
+import type { Db } from 'mongodb';
+import { connectTemporal } from '../../temporal/connection.js';
 import { crewDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { sharedProduct, withDb } from '../support/product.js';
@@ -43,6 +46,64 @@ describe('after an API that was killed', () => {
     );
     await reconcile(sharedProduct());
     expect(await crew.reaches(id, 'error')).toMatchObject({ error_code: 'cancelled' });
+  });
+
+  describe('feedback for an execution whose workflow is gone', () => {
+    const { temporalAddress } = sharedProduct();
+    const workflowOf = async <T>(id: string, use: (handle: WorkflowHandle, temporal: Client) => Promise<T>) => {
+      const temporal = await connectTemporal(temporalAddress, 'default');
+      return use(temporal.workflow.getHandle(`crew/${id}`), temporal).finally(() => temporal.connection.close());
+    };
+    const notes = 'Parcels take two days. The phone line opens at nine.';
+    const waiting = async () => {
+      const id = await crew.start({ ...inputs, notes });
+      await crew.reaches(id, 'pending_human_input');
+      return id;
+    };
+    const feedbackOf = (id: string) =>
+      withDb(mongodbUri, (db) => db.collection('crew_feedback').find({ execution: id }).toArray());
+
+    test('is applied when an operator has terminated it, by a new workflow that continues at the task', async () => {
+      const id = await waiting();
+      await workflowOf(id, (handle) => handle.terminate('by an operator'));
+      const rejected = { task_id, is_approve: false, human_feedback: 'Mention the phone line.' };
+      expect(await crew.resume(id, rejected)).toMatchObject({ status: 200, body: { status: 'retrying' } });
+      const retried = await crew.reaches(id, 'pending_human_input', { task: task_id, count: 2 });
+      expect(retried.tasks[1].output).toContain('The phone line opens at nine.');
+      await workflowOf(id, (handle) => handle.terminate('again'));
+      expect(await crew.resume(id, { task_id, is_approve: true })).toMatchObject({ status: 200 });
+      await crew.reaches(id, 'completed');
+      const applied = (await feedbackOf(id)).map(({ text, applied_at }) => [text, applied_at !== null]);
+      expect(applied).toContainEqual(['Mention the phone line.', true]);
+      expect(applied).toHaveLength(2);
+    });
+
+    test('is applied when Temporal has lost its history', async () => {
+      const id = await waiting();
+      await workflowOf(id, async (handle, { workflowService, options: { namespace } }) => {
+        await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId: `crew/${id}` } });
+        await eventually('the workflow deleted', () =>
+          handle.describe().then(
+            () => false,
+            (error) => error instanceof WorkflowNotFoundError,
+          ),
+        );
+      });
+      expect(await crew.resume(id, { task_id, is_approve: true })).toMatchObject({ status: 200 });
+      await crew.reaches(id, 'completed');
+    });
+
+    test('is applied when the workflow has completed after the moment to which the records were restored', async () => {
+      const id = await waiting();
+      const executions = (db: Db) => db.collection<{ _id: string }>('crew_executions');
+      const backup = await withDb(mongodbUri, (db) => executions(db).findOne({ _id: id }));
+      expect(await crew.resume(id, { task_id, is_approve: true })).toMatchObject({ status: 200 });
+      await crew.reaches(id, 'completed');
+      await workflowOf(id, (handle) => handle.result());
+      await withDb(mongodbUri, (db) => executions(db).replaceOne({ _id: id }, backup!));
+      expect(await crew.resume(id, { task_id, is_approve: true })).toMatchObject({ status: 200 });
+      await crew.reaches(id, 'completed');
+    });
   });
 
   test('feedback that did not take effect is ignored and deleted', async () => {

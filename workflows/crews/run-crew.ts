@@ -61,7 +61,8 @@ const { waitingFor, waitingSince } = SEARCH_ATTRIBUTES;
 /** One execution: running -> (pending_human_input -> running | retrying)* -> completed | error. */
 export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
   let { done, attempt } = crew;
-  let waiting: AttemptRef | undefined;
+  // Set before the handler is, because the feedback may arrive with the start.
+  let waiting: AttemptRef | undefined = crew.waiting && refOf(crew.waiting);
   let decision: ResumeRef | undefined;
   let finished = false;
   /** Async tasks that run beside the next one. */
@@ -111,7 +112,7 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
       if (attempts === MAX_ATTEMPTS_PER_RUN || workflowInfo().continueAsNewSuggested) {
         await join([...asyncTasks.keys()]);
         await condition(allHandlersFinished);
-        await continueAsNew<typeof runCrew>({ ...crew, done, attempt });
+        await continueAsNew<typeof runCrew>({ ...crew, done, attempt, waiting: undefined });
       }
       const plan = crew.tasks[done]!;
       if (crew.ended?.includes(plan.task)) done++;
@@ -166,9 +167,8 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
 
   /** @returns whether the output is approved; without `human_input` it always is */
   async function attemptTask(plan: CrewTaskPlan): Promise<boolean> {
-    const ref: AttemptRef = { execution: crew.execution, org: crew.org, task: plan.task, attempt };
-    showRunning(ref);
-    const waited = await runTask(plan, ref);
+    const ref = refOf(plan);
+    const waited = waitedAtStart(ref) ?? (await runNow(plan, ref));
     if (!plan.human_input) return true;
     showWaiting(ref);
     if (crew.review && waited !== null && !(await decidedInTime(ref, crew.review, waited))) {
@@ -180,6 +180,20 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
     const { is_approve } = decision!;
     decision = undefined;
     return is_approve;
+  }
+
+  function runNow(plan: CrewTaskPlan, ref: AttemptRef): Promise<number | null> {
+    showRunning(ref);
+    return runTask(plan, ref);
+  }
+
+  function refOf({ task }: { task: string }): AttemptRef {
+    return { execution: crew.execution, org: crew.org, task, attempt };
+  }
+
+  /** @returns how long the output of this attempt had waited when the workflow started; undefined when it had not */
+  function waitedAtStart({ task, attempt }: AttemptRef): number | undefined {
+    return task === crew.waiting?.task && attempt === crew.attempt ? crew.waiting.waited : undefined;
   }
 
   /** Waits for a person until the deadline, and reminds the client. @param waited milliseconds */
