@@ -9,7 +9,8 @@ export interface Place<Work> {
   /** Id of the group that it shares with work of other requests; null for work with its own workflow. */
   group: string | null;
   /**
-   * Must be called once: the group starts when the requests of all of its members have been accepted or rejected.
+   * Must be called once: the group starts when the requests of all of its members have been accepted or rejected, or the
+   * others have waited long enough for one.
    * @param stored the work as it was stored, or null if it was not
    */
   settle(stored: Work | null): void;
@@ -62,6 +63,8 @@ interface Group<Work> {
 /** Keys that are remembered, before those without requests in the last seconds are forgotten. */
 const MAX_KEYS = 1_000;
 const IDLE_MS = 2_000;
+/** How long members that have been accepted wait for one whose commit hangs. */
+const LONGEST_COMMIT_MS = 2_000;
 /** How long a group waits at most for the start of the group before it. */
 const LONGEST_WAIT_MS = 2_000;
 
@@ -117,11 +120,24 @@ export function createWorkCollector<Work>({
   async function startLater(arrivals: Arrivals<Work>, group: Group<Work>): Promise<void> {
     await filled(group, arrivals.starting);
     if (arrivals.filling === group) arrivals.filling = undefined;
-    const members = (await Promise.all(group.members)).filter((member) => member !== null);
-    if (members.length === 0) return;
-    const started = start(group.id, members as Work[]);
-    arrivals.starting = started;
-    await started;
+    const accepted: Work[] = [];
+    let pending = group.members.length;
+    const settled = Promise.all(
+      group.members.map(async (member) => {
+        const work = await member;
+        pending -= 1;
+        if (work !== null) accepted.push(work);
+      }),
+    );
+    while (pending > 0 || accepted.length > 0) {
+      await settledWithin(settled, LONGEST_COMMIT_MS);
+      // Taken out: members that are accepted later need another start. While the group's workflow runs, a start does
+      // nothing, and the reconciler finds them.
+      const members = accepted.splice(0);
+      if (members.length === 0) continue;
+      arrivals.starting = start(group.id, members);
+      await arrivals.starting;
+    }
   }
 
   async function filled({ closed: { signal } }: Group<Work>, before: Promise<void> = Promise.resolve()): Promise<void> {

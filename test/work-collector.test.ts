@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createWorkCollector, type WorkCollector } from '../api/work-collector.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { clientDuringTests, receiverDuringTests } from './support/during-tests.js';
@@ -33,6 +33,9 @@ describe('small work that arrives in many requests', () => {
       clock: () => now,
     });
   });
+
+  // A group that still waits would start during the next test.
+  afterEach(() => collector.close());
 
   /** Sends one request after another, each of which is accepted at once. @returns the group of each */
   const sendInTurn = (sent: Work[], key = 'notes') =>
@@ -77,6 +80,20 @@ describe('small work that arrives in many requests', () => {
     expect(sendInTurn([work('later')])).toEqual([null]);
     await collector.close();
     expect(started.map(({ ids }) => ids)).toEqual([['work-4', 'work-5']]);
+  });
+
+  test('does not wait for a request whose commit hangs, which is started when it is accepted', async () => {
+    fillSecond();
+    const [hung, other] = [work('hung'), work('other')];
+    const places = [hung, other].map((one) => collector.join('notes', one));
+    places[1]!.settle(other);
+    await eventually('the start of the other', () => started.length === 1);
+    places[0]!.settle(hung);
+    await collector.close();
+    expect(started).toEqual([
+      { group: 'group-1', ids: ['other'] },
+      { group: 'group-1', ids: ['hung'] },
+    ]);
   });
 
   test('starts no workflow when all requests are rejected', async () => {
