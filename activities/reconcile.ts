@@ -34,6 +34,7 @@ export interface ReconcileDependencies {
   index: Pick<SearchIndex, 'compact'>;
   processes: Pick<Processes, 'swept'>;
   log: Pick<Logger, 'error' | 'info'>;
+  now: () => Date;
   /** Milliseconds without a change after which a record's workflow is checked. */
   quietMs: number;
 }
@@ -62,6 +63,7 @@ export function createReconcileActivities({
   index,
   processes,
   log,
+  now: clock,
   quietMs,
 }: ReconcileDependencies) {
   return {
@@ -72,15 +74,19 @@ export function createReconcileActivities({
     compactSearchIndex: () => withHeartbeat(compactSearchIndex),
   };
 
+  function ago(ms: number): Date {
+    return new Date(clock().getTime() - ms);
+  }
+
   async function startStaleWork(kind: StaleKind, signal: AbortSignal): Promise<JobReport> {
     const { records, idOf, start } = staleWork[kind];
     const report = emptyReport();
-    const before = new Date(Date.now() - quietMs);
+    const before = ago(quietMs);
     while (report.done + report.failed < MAX_RECORDS && !signal.aborted) {
       const page = await records.list(before, CONCURRENT_STARTS);
       if (page.length === 0) break;
       const started = await Promise.all(page.map((entry) => attempt(report, idOf(entry), () => start(entry))));
-      const now = new Date();
+      const now = clock();
       // After the starts, so that a crash hides no record.
       const next = new Date(now.getTime() + CHECK_AGAIN_MS);
       await records.markStarted(
@@ -105,7 +111,7 @@ export function createReconcileActivities({
       if (signal.aborted) return report;
       await attempt(report, upload._id, () => dropUpload(upload));
     }
-    for (const file of await files.unclaimedBefore(new Date(Date.now() - ABANDONED_UPLOAD_MS), MAX_RECORDS)) {
+    for (const file of await files.unclaimedBefore(ago(ABANDONED_UPLOAD_MS), MAX_RECORDS)) {
       if (signal.aborted) return report;
       await attempt(report, file.file_id, () => dropUnclaimed(file));
     }
@@ -114,7 +120,7 @@ export function createReconcileActivities({
 
   /** A file stays while a queued or running job needs it. */
   async function dropUpload(upload: UploadRecord): Promise<void> {
-    if (await aiJobs.isFileNeeded(upload)) return uploads.keepUntil(upload, new Date(Date.now() + KEEP_LONGER_MS));
+    if (await aiJobs.isFileNeeded(upload)) return uploads.keepUntil(upload, ago(-KEEP_LONGER_MS));
     await files.remove(upload._id);
     await uploads.remove(upload);
   }

@@ -71,7 +71,7 @@ export type ApiDependencies = HealthDependencies &
 export function createApps(deps: ApiDependencies): { api: Koa<RequestState>; internal: Koa<RequestState> } {
   const metrics = createHttpMetrics(
     deps.registry,
-    createBacklogMetrics(deps.registry, deps.readBacklog, deps.processes.health),
+    createBacklogMetrics(deps.registry, deps.readBacklog, deps.processes.health, deps.now),
   );
   const internal = new Koa<RequestState>();
   internal.use(serve([internalService({ ...deps, metrics })], deps.log));

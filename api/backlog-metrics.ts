@@ -26,6 +26,7 @@ export function createBacklogMetrics(
   registry: Registry,
   readBacklog: (now: Date) => Promise<Backlog>,
   readHealth: () => Promise<InstallationHealth>,
+  clock: () => Date,
 ): () => Promise<void> {
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
   const byState = (name: string, help: string) =>
@@ -68,7 +69,7 @@ export function createBacklogMetrics(
   };
 
   async function refresh(): Promise<void> {
-    const now = new Date();
+    const now = clock();
     try {
       show(await readBacklog(now), now);
       showHealth(await readHealth(), now);

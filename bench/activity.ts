@@ -22,7 +22,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  */
 export async function activity(size?: string): Promise<void> {
   const instance = await startBenchInstance({ POSTBACK_EMBEDDINGS: 'off' });
-  const database = { ...newDatabase('bench', 'bench'), status: 'ready' as const, graph_ready: true };
+  const database = { ...newDatabase('bench', 'bench', new Date()), status: 'ready' as const, graph_ready: true };
   try {
     await instance.collections.databases.insertOne(database);
     let stored = 0;

@@ -111,6 +111,7 @@ export async function createSharedDependencies(
   return {
     mongoClient: collections.mongoClient,
     db: collections.db,
+    now: collections.now,
     index,
     /** Null: not configured. */
     searchReachable: opensearch ? () => opensearch.ping() : null,

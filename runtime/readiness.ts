@@ -9,7 +9,7 @@ import type { SharedDependencies } from './dependencies.js';
 
 type ReadinessDependencies = Pick<
   SharedDependencies,
-  'databaseIndexes' | 'db' | 'embedders' | 'embeddings' | 'processes' | 'searchReachable'
+  'databaseIndexes' | 'db' | 'embedders' | 'embeddings' | 'now' | 'processes' | 'searchReachable'
 >;
 
 /** How long a probe waits for MongoDB. By itself, the driver waits longer than a probe does. */
@@ -49,17 +49,17 @@ export async function readReadiness(
       'model' in embeddings
         ? { available: true, ...modelOf(embeddings), ...(others.length > 0 ? { other_models: others } : {}) }
         : { available: false, reason: embeddings.unavailable, search: 'full text only' },
-    ...(health === null ? {} : describeHealth(health)),
+    ...(health === null ? {} : describeHealth(health, deps.now())),
     ...(outdated > 0 ? { outdated_texts: { databases: outdated, advice: INDEX_AGAIN } } : {}),
   };
 }
 
-function describeHealth({ queuesWithoutWorker, sweptAt }: InstallationHealth): Partial<Readiness> {
+function describeHealth({ queuesWithoutWorker, sweptAt }: InstallationHealth, now: Date): Partial<Readiness> {
   return {
     ...(queuesWithoutWorker.length > 0 ? { queues_without_worker: queuesWithoutWorker } : {}),
     reconciler: {
       completed_at: sweptAt?.toISOString() ?? null,
-      late: sweptAt !== null && Date.now() - sweptAt.getTime() > LATE_MS,
+      late: sweptAt !== null && now.getTime() - sweptAt.getTime() > LATE_MS,
     },
   };
 }

@@ -4,6 +4,7 @@ import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
 import type { ApiKeyRecord } from './api-keys.js';
 import type { CheckpointRecord } from './checkpoints.js';
+import { type DatabaseClock, followDatabaseClock } from './clock.js';
 import type { ConnectorRecord } from './connectors/connectors.js';
 import type { ConnectorResourceRecord } from './connectors/resources.js';
 import type { ChunkRecord } from './content/chunks.js';
@@ -40,6 +41,7 @@ import type { ReplayRecord } from './webhooks/replays.js';
 export interface Collections {
   mongoClient: MongoClient;
   db: Db;
+  now: DatabaseClock;
   recordsOf: RecordsOf;
   apiKeys: Collection<ApiKeyRecord>;
   organisations: Collection<OrganisationRecord>;
@@ -129,8 +131,9 @@ export async function openCollections(
     readPreference: 'primary',
     writeConcern: { w: 'majority', journal: true },
   });
+  const now = followDatabaseClock(mongoClient);
   await mongoClient.connect();
-  return collectionsOf(mongoClient, mongoClient.db(), namedOrOldRecords);
+  return collectionsOf({ mongoClient, db: mongoClient.db(), now, recordsOf: namedOrOldRecords });
 }
 
 /** Where reads go that may be some seconds old. Transactions, and reads that decide about writes, need the primary. */
@@ -138,17 +141,16 @@ export type StaleReadPreference = 'primary' | 'secondaryPreferred' | 'nearest';
 
 /** @returns the same collections for reads that may be some seconds old */
 export function forStaleReads(
-  { mongoClient, db, recordsOf }: Collections,
+  { mongoClient, db, now, recordsOf }: Collections,
   readPreference: StaleReadPreference,
 ): Collections {
-  return collectionsOf(mongoClient, mongoClient.db(db.databaseName, { readPreference }), recordsOf);
+  return collectionsOf({ mongoClient, db: mongoClient.db(db.databaseName, { readPreference }), now, recordsOf });
 }
 
-function collectionsOf(mongoClient: MongoClient, db: Db, recordsOf: RecordsOf): Collections {
+function collectionsOf(access: Pick<Collections, 'mongoClient' | 'db' | 'now' | 'recordsOf'>): Collections {
+  const { db } = access;
   return {
-    mongoClient,
-    db,
-    recordsOf,
+    ...access,
     apiKeys: db.collection('api_keys'),
     organisations: db.collection('organisations'),
     processes: db.collection('processes'),

@@ -3,6 +3,7 @@ import { Binary, type ClientSession, type Collection, type MongoClient } from 'm
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
 import type { SealedContext, Sealer } from '../domain/sealing.js';
+import type { DatabaseClock } from './clock.js';
 import { BY_ID } from './queries.js';
 import type { RecordsOf } from './records-of.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
@@ -65,8 +66,14 @@ export function createIdempotencyKeys(
   {
     idempotencyKeys,
     mongoClient,
+    now: clock,
     recordsOf,
-  }: { idempotencyKeys: Collection<IdempotencyRecord>; mongoClient: MongoClient; recordsOf: RecordsOf },
+  }: {
+    idempotencyKeys: Collection<IdempotencyRecord>;
+    mongoClient: MongoClient;
+    now: DatabaseClock;
+    recordsOf: RecordsOf;
+  },
   sealer: Sealer,
   { ttlMs, leaseMs = LEASE_MS }: { ttlMs: number; leaseMs?: number },
 ) {
@@ -80,7 +87,7 @@ export function createIdempotencyKeys(
       const id = `${org}/${route}/${sha256Hex(key)}`;
       // Repeated when the record is removed between the update and the read.
       for (;;) {
-        const now = new Date();
+        const now = clock();
         const fresh = {
           fingerprint,
           token: randomUUID(),

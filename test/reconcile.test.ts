@@ -13,7 +13,9 @@ import { STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createDatabases } from '../storage/content/databases.js';
+import { createItems } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
+import { createGridFsFiles } from '../storage/files/gridfs.js';
 import { createProcesses } from '../storage/processes.js';
 import { workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
@@ -50,17 +52,17 @@ describe('the reconciler', () => {
       start: async () => undefined,
     };
     const all = Object.fromEntries(STALE_KINDS.map((kind) => [kind, work[kind] ?? none]));
-    const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used')) }) as never;
     return createReconcileActivities({
       staleWork: all as Record<StaleKind, StaleWork>,
       aiJobs: createAiJobs(collections, DAY_MS),
       uploads: createUploads(collections),
-      items: unused,
+      items: createItems(collections),
       databases: createDatabases(collections),
-      files: unused,
+      files: createGridFsFiles(collections),
       index,
       processes: createProcesses(collections),
       log,
+      now: collections.now,
       quietMs: 1_000,
     });
   }

@@ -77,7 +77,7 @@ function controlActivities(config: Config, dependencies: WorkerDependencies) {
   return {
     ...createItemRemovalActivities(dependencies),
     ...createConnectorRemovalActivities(dependencies),
-    ...createPaymentActivities({ ...dependencies, now: () => new Date() }),
+    ...createPaymentActivities(dependencies),
     ...createDatabaseActivities({
       ...dependencies,
       removeConnectors: dependencies.connectors.markDatabaseDeleted,

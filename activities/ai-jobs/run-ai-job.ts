@@ -27,6 +27,7 @@ import { type CompletionDependencies, createCompletion } from '../webhooks/compl
 import { type JobInputDependencies, prepareInput } from './job-input.js';
 
 export interface AiJobDependencies extends FinishJobDependencies, JobInputDependencies {
+  now: () => Date;
   aiJobs: FinishJobDependencies['aiJobs'] &
     Pick<
       AiJobs,
@@ -153,7 +154,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   async function runJob(job: AiJobRecord, cancelled: AbortSignal, checkpoints?: Checkpoints): Promise<AiJobResult> {
     if (job.cancel_requested) throw new ProviderError(JOB_CANCELLED, false);
     if (job.runs > MAX_LOST_RUNS) throw new ProviderError('The job failed because of an internal error.', false);
-    const remainingMs = remainingTimeMs(job);
+    const remainingMs = remainingTimeMs(job, deps.now());
     if (remainingMs <= 0) throw new ProviderError(TOOK_TOO_LONG, false);
     const timeUp = AbortSignal.timeout(remainingMs);
     const { output, original } = await run(job, AbortSignal.any([cancelled, timeUp]), checkpoints).catch((error) => {
@@ -194,7 +195,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     { message, retryable, retryAfterMs }: ProviderError,
     job: AiJobRecord,
   ): Promise<ClientError> {
-    const transient = retryable && (retryAfterMs ?? 0) < remainingTimeMs(job);
+    const transient = retryable && (retryAfterMs ?? 0) < remainingTimeMs(job, deps.now());
     const failures = transient ? await aiJobs.countProviderFailure(job.org, job._id) : 0;
     const worthRetrying = transient && failures < MAX_PROVIDER_FAILURES;
     return { code: JOB_FAILED, message, retryable: worthRetrying, retryAfterMs, benign: true };
@@ -211,8 +212,8 @@ async function asTooLarge<T>(storing: Promise<T>): Promise<T> {
   }
 }
 
-function remainingTimeMs({ started_at, time_limit_ms }: AiJobRecord): number {
-  return started_at!.getTime() + time_limit_ms - Date.now();
+function remainingTimeMs({ started_at, time_limit_ms }: AiJobRecord, now: Date): number {
+  return started_at!.getTime() + time_limit_ms - now.getTime();
 }
 
 interface FinishJobDependencies extends CompletionDependencies {

@@ -20,6 +20,7 @@ export interface ResourceFetcherDependencies {
   files: Pick<FileStore, 'claim' | 'remove' | 'write'>;
   scratch: Scratch;
   detectKind: DetectKind;
+  now: () => Date;
 }
 
 /** A due resource with the result of its fetch, and its stored content when that is new or changed. */
@@ -37,7 +38,13 @@ interface Target {
 }
 
 /** Fetches resources and makes queued items of them. A resource that cannot be fetched keeps its item. */
-export function createResourceFetcher({ itemQueue, files, scratch, detectKind }: ResourceFetcherDependencies) {
+export function createResourceFetcher({
+  itemQueue,
+  files,
+  scratch,
+  detectKind,
+  now: clock,
+}: ResourceFetcherDependencies) {
   return {
     /**
      * Fetches resources, as many at the same time as the source allows. An error is the result of its resource.
@@ -82,7 +89,7 @@ export function createResourceFetcher({ itemQueue, files, scratch, detectKind }:
       const ids = stored.map(({ id }) => id);
       const found = await itemQueue.findExisting({ _id: database_id, org }, collection, ids);
       const existing = new Map(found.map((item) => [item.id, item]));
-      const now = new Date();
+      const now = clock();
       const common = { org, database_id, database, collection, batch, type: 'knowledge', metadata: {} } as const;
       const queued = stored.map(({ id, content: { file_id: _, ...content } }) =>
         queuedItem({ ...common, id, ...content }, existing.get(id), now),

@@ -27,6 +27,7 @@ export interface RebuildDependencies extends WriteAloneDependencies {
   items: Pick<Items, 'listByKeys'>;
   index: Pick<SearchIndex, 'compact' | 'create' | 'drop' | 'write'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
+  now: () => Date;
   log: Pick<Logger, 'info' | 'warn'>;
 }
 
@@ -54,7 +55,7 @@ const failureRules: FailureRules = {
 
 /** Write the search indexes again, with vectors of the configured model or in another engine. Each activity can be repeated. */
 export function createRebuildActivities(deps: RebuildDependencies) {
-  const { indexRebuilds, databases, databaseIndexes, chunks, items, index, embedders, log } = deps;
+  const { indexRebuilds, databases, databaseIndexes, chunks, items, index, embedders, now, log } = deps;
 
   return {
     /** Decides the model, and which chunks are embedded with it. */
@@ -99,7 +100,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     /** Removes the tables and vectors of indexes that have not been used for so long. */
     removeOldIndexes: (graceMs: number): Promise<void> =>
       withHeartbeat(async () => {
-        for (const { database, ...place } of await databaseIndexes.listRetired(new Date(Date.now() - graceMs))) {
+        for (const { database, ...place } of await databaseIndexes.listRetired(new Date(now().getTime() - graceMs))) {
           await index.drop(tableOf(database._id, place));
           await chunks.dropVectors(database._id, place.generation);
           await databaseIndexes.markRemoved(database, place.generation);

@@ -23,6 +23,7 @@ export interface SubmissionDependencies {
   quotas: Quotas;
   /** Milliseconds after which a job fails. */
   jobTimeLimitMs: number;
+  now: () => Date;
 }
 
 /**
@@ -63,7 +64,7 @@ export async function readSubmission(
       quick: available.quick === true && hasShortText(input),
       signing_key: webhook_receiver === null ? null : await deps.signingKeys.currentId(org),
     },
-    new Date(),
+    deps.now(),
   );
 }
 

@@ -23,6 +23,7 @@ export interface UploadDependencies {
   limits: UploadLimits;
   /** Milliseconds for which jobs can use an upload. */
   uploadRetentionMs: number;
+  now: () => Date;
 }
 
 /** An upload is files only. */
@@ -54,7 +55,7 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         const batch = newFileId();
         await receiveForm(ctx, receiving, NO_FIELDS, batch, async ({ fields, files, received }) => {
           rejectUnknownFields(fields, NO_FIELDS);
-          const upload = newUpload(org, files, deps.uploadRetentionMs);
+          const upload = newUpload(org, files, deps.now(), deps.uploadRetentionMs);
           await respondWith(describeUpload(upload), (tx) => {
             // A commit without a response may have succeeded: then the reconciler decides whether the file is kept.
             received.kept = 'all';
@@ -118,12 +119,16 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
 }
 
 /** @throws ServiceError when the form has no file, or an unsupported one */
-function newUpload(org: string, files: UploadedFile<FileReceipt<string>>[], retentionMs: number): UploadRecord {
+function newUpload(
+  org: string,
+  files: UploadedFile<FileReceipt<string>>[],
+  created_at: Date,
+  retentionMs: number,
+): UploadRecord {
   const file = files.find(({ field }) => field === 'file');
   if (!file) throw new ServiceError('INVALID_PARAMETERS', 'file: is required');
   const { file_id, size, detected, error } = file.stored;
   if (!detected) throw new ServiceError('VALIDATION_ERROR', `file: ${error!.message}`);
-  const created_at = new Date();
   return {
     _id: file_id,
     org,

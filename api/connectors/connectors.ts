@@ -31,6 +31,7 @@ export interface ConnectorDependencies {
   outbound: OutboundClient;
   quotas: Pick<Quotas, 'admit'>;
   starters: ConnectorStarters;
+  now: () => Date;
   log: Logger;
 }
 
@@ -67,7 +68,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         const { org } = ctx.state.principal;
         const database = await databases.requireForOrg(org, body.database);
         await rejectBlockedSettings(body.settings);
-        const fields = newConnector(org, database, body);
+        const fields = newConnector(org, database, body, deps.now());
         const credentials = (body.kind === 's3' && body.credentials) || null;
         const response = {
           ...describeConnector({ ...fields, sealed_credentials: null }),
@@ -187,8 +188,8 @@ function newConnector(
   org: string,
   database: DatabaseRecord,
   { kind, collection, settings, schedule }: z.output<typeof createConnectorSchema>,
+  now: Date,
 ) {
-  const now = new Date();
   return {
     _id: newConnectorId(),
     org,

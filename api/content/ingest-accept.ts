@@ -26,6 +26,7 @@ export interface AcceptDependencies {
   deliveries: Deliveries;
   registrations: Registrations;
   quotas: Pick<Quotas, 'admit'>;
+  now: () => Date;
   starters: DeliveryStarters;
   ingestCollector: Pick<WorkCollector<ItemRecord>, 'join'>;
   log: Logger;
@@ -75,7 +76,7 @@ export async function acceptIngest(
   commit: CommitIngest,
 ): Promise<AcceptedIngest> {
   for (let attempt = 1; ; attempt += 1) {
-    const plan = await planIngest(deps.itemQueue, drafts, target);
+    const plan = await planIngest(deps.itemQueue, drafts, target, deps.now());
     const notifications = await unchangedDeliveries(deps, plan, target);
     const place = joinGroup(deps, plan);
     let deliveries: DeliveryRecord[] = [];
@@ -83,7 +84,7 @@ export async function acceptIngest(
     try {
       const write = async (tx: ClientSession) => {
         records = await deps.itemQueue.add(plan.records, tx);
-        await deps.itemQueue.confirmUnchanged(plan.unchanged, new Date(), tx);
+        await deps.itemQueue.confirmUnchanged(plan.unchanged, deps.now(), tx);
         deliveries = await deps.deliveries.addAll(notifications, tx);
       };
       const store = async (tx?: ClientSession) => {
@@ -139,7 +140,7 @@ async function unchangedDeliveries(
       { org: database.org, id, database: database.name, collection, database_id: database._id, version },
       { status: 'completed' },
       `${itemDedupeKey(_id, version)}/${batch}`,
-      new Date(),
+      deps.now(),
     ),
   );
 }

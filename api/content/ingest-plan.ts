@@ -40,6 +40,7 @@ export async function planIngest(
   itemQueue: Pick<ItemQueue, 'findExisting'>,
   drafts: readonly Draft[],
   target: IngestTarget,
+  now: Date,
 ): Promise<IngestPlan> {
   const { database, collection, batch, upsert } = target;
   const valid = drafts.flatMap(({ id, content, sha256 }) => (content ? [{ id, content, sha256 }] : []));
@@ -55,7 +56,6 @@ export async function planIngest(
     );
   }
   const existingById = new Map(found.map((item) => [item.id, item]));
-  const now = new Date();
   const plan: IngestPlan = { records: [], unchanged: [], replacedFiles: [], added: {} };
   for await (const { id, content, sha256 } of withPauses(valid)) {
     const existing = existingById.get(id);

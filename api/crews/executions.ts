@@ -34,6 +34,7 @@ export interface ExecutionDependencies extends CrewsByName {
   usesTokens(llm: string | null): boolean;
   starters: CrewStarters;
   outbound: OutboundClient;
+  now: () => Date;
   log: Logger;
 }
 
@@ -72,7 +73,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
           await deps.quotas.requireTokens(principal.org, new Date());
         const { input_settings: _settings, warnings: _warnings, ...definition } = crew;
-        const execution = newExecution(principal.org, definition, given, urls);
+        const execution = newExecution(principal.org, definition, given, urls, deps.now());
         const kickoff_id = execution._id;
         await respondWith({ kickoff_id, execution_id: kickoff_id }, (tx) =>
           deps.quotas.admit(

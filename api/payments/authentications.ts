@@ -36,6 +36,7 @@ export interface AuthenticationDependencies {
   outbound: OutboundClient;
   rateLimits: Pick<RateLimits, 'authentication'>;
   idempotencyKeys: IdempotencyKeys;
+  now: () => Date;
   log: Logger;
 }
 
@@ -66,7 +67,7 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
         const { org } = ctx.state.principal;
         const webhook_signing_secret =
           body.webhook_url === undefined ? null : await prepareWebhook(ctx.state.principal, body.webhook_url);
-        const { record, clientSecret } = authentications.prepare(org, body, new Date());
+        const { record, clientSecret } = authentications.prepare(org, body, deps.now());
         const created = {
           authentication_id: record._id,
           // The only response that has it.
@@ -89,7 +90,7 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
     paymentOperation(
       { summary: 'List authentications', query: listQuerySchema, status: 200, response: authenticationListSchema },
       async (ctx, { query: { status, ...page }, respond }) => {
-        const now = new Date();
+        const now = deps.now();
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
           authentications.listForOrg(ctx.state.principal.org, { status, before: from, limit }, now),
         );
@@ -107,7 +108,7 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
     paymentOperation(
       { summary, status: 200, response: authenticationSchema, errors: ['AUTHENTICATION_NOT_FOUND'] },
       async (ctx, { respond }) => {
-        const now = new Date();
+        const now = deps.now();
         const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
         const record = await find(org, id, now);
         if (!record) throw notFound();
@@ -128,7 +129,7 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
     await rejectBlockedUrl(deps.outbound, 'webhook_url', url);
     // Only a key that may read secrets gets one.
     if (scopes.includes('admin')) return paymentSigningSecrets.generateFirst(org);
-    if ((await paymentSigningSecrets.listOpen(org, new Date())).length > 0) return null;
+    if ((await paymentSigningSecrets.listOpen(org, deps.now())).length > 0) return null;
     throw new ServiceError(
       'FORBIDDEN',
       'webhook_url: there is no signing secret yet. A key with the scope "admin" sets it: POST /authentication/signing-secret',

@@ -32,6 +32,7 @@ export function eligibilityCheckRoutes(deps: {
   authentications: Authentications;
   rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
   cardNetworks: CardNetworks;
+  now: () => Date;
 }): Router<RequestState> {
   const { authentications } = deps;
   const router = new Router<RequestState>();
@@ -78,7 +79,7 @@ export function eligibilityCheckRoutes(deps: {
       },
       async (ctx, { body, respond }) => {
         const id = ctx.params.id!;
-        const now = new Date();
+        const now = deps.now();
         const authentication = await verify(ctx.state.principal.org, id, body.client_secret, now);
         respond({
           authentication_id: id,
@@ -104,7 +105,7 @@ export function eligibilityCheckRoutes(deps: {
       },
       async (ctx, { respond }) => {
         const id = ctx.params.id!;
-        const now = new Date();
+        const now = deps.now();
         const { org, kind } = ctx.state.principal;
         const authentication =
           kind === 'payment_secret'

@@ -4,6 +4,7 @@ import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import { JOB_STATUSES, type JobStatus, UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
+import type { DatabaseClock } from '../clock.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
@@ -39,12 +40,14 @@ export function createAiJobs(
     aiJobResults,
     uploads,
     mongoClient,
+    now: clock,
     recordsOf,
   }: {
     aiJobs: Collection<AiJobRecord>;
     aiJobResults: Collection<AiJobResultRecord>;
     uploads: Collection<UploadRecord>;
     mongoClient: MongoClient;
+    now: DatabaseClock;
     recordsOf: RecordsOf;
   },
   retentionMs: number,
@@ -56,7 +59,7 @@ export function createAiJobs(
       const { file_id } = job;
       if (file_id === null) return void (await insert(tx));
       const insertWithFile = async (session: ClientSession) => {
-        const now = new Date();
+        const now = clock();
         const current = { _id: file_id, org: job.org, expires_at: { $gt: now } };
         const { matchedCount } = await uploads.updateOne(current, { $set: { used_at: now } }, { session });
         if (matchedCount === 0) throw fileNotFound(file_id);

@@ -1,5 +1,6 @@
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
+import type { DatabaseClock } from '../clock.js';
 import { inTransaction } from '../transactions.js';
 import type { AiJobRecord } from './job-record.js';
 
@@ -34,10 +35,12 @@ export function createUploads({
   uploads,
   aiJobs,
   mongoClient,
+  now,
 }: {
   uploads: Collection<UploadRecord>;
   aiJobs: Collection<AiJobRecord>;
   mongoClient: MongoClient;
+  now: DatabaseClock;
 }) {
   return {
     async add(upload: UploadRecord, tx?: ClientSession): Promise<void> {
@@ -46,7 +49,7 @@ export function createUploads({
 
     /** @returns null when the upload is unknown, another organisation's, or expired */
     findForOrg(org: string, fileId: string): Promise<UploadRecord | null> {
-      return uploads.findOne({ _id: fileId, org, expires_at: { $gt: new Date() } });
+      return uploads.findOne({ _id: fileId, org, expires_at: { $gt: now() } });
     },
 
     /** @returns an upload that may have expired; null once it was removed */
@@ -66,7 +69,7 @@ export function createUploads({
      */
     discard(org: string, fileId: string): Promise<'discarded' | 'needed' | 'unknown'> {
       return inTransaction(mongoClient, async (tx) => {
-        const current = { _id: fileId, org, expires_at: { $gt: new Date() } };
+        const current = { _id: fileId, org, expires_at: { $gt: now() } };
         if (!(await uploads.findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
         if (await fileIsNeeded(aiJobs, { file_id: fileId, org }, tx)) return 'needed';
         // Jobs that are added at the same time write this record too, so one of the transactions is repeated.
@@ -78,7 +81,7 @@ export function createUploads({
     /** @returns uploads to remove, with their content */
     listExpired(limit: number): Promise<UploadRecord[]> {
       return uploads
-        .find({ expires_at: { $lt: new Date() } })
+        .find({ expires_at: { $lt: now() } })
         .limit(limit)
         .toArray();
     },

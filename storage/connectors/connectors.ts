@@ -10,6 +10,7 @@ import type {
 import type { SyncStatus } from '../../domain/connectors/states.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import type { DatabaseClock } from '../clock.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 
@@ -86,7 +87,10 @@ export interface ConnectorChange {
 const checkSoon = { $unset: { check_at: '' } } as const;
 
 /** Connectors. Clients and syncs do not see a deleted connector. Credentials are sealed. */
-export function createConnectors({ connectors }: { connectors: OrganisationRecords<ConnectorRecord> }, sealer: Sealer) {
+export function createConnectors(
+  { connectors, now }: { connectors: OrganisationRecords<ConnectorRecord>; now: DatabaseClock },
+  sealer: Sealer,
+) {
   const context = (id: string): SealedContext => `connector-credentials/${id}`;
   const seal = (id: string, credentials: S3Credentials) =>
     new Binary(sealer.seal(JSON.stringify(credentials), context(id)));
@@ -149,7 +153,7 @@ export function createConnectors({ connectors }: { connectors: OrganisationRecor
             ...(fields.settings === undefined ? {} : { listing: {} }),
             ...(credentials === undefined ? {} : { sealed_credentials: credentials && seal(id, credentials) }),
             pending: true,
-            updated_at: new Date(),
+            updated_at: now(),
           },
           ...checkSoon,
         },
@@ -159,14 +163,14 @@ export function createConnectors({ connectors }: { connectors: OrganisationRecor
 
     /** Deletes a connector for clients and syncs. @returns the deleted connector, or null when there was none */
     markDeleted(org: string, id: string, removeItems: boolean): Promise<ConnectorRecord | null> {
-      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, deletion(new Date(), removeItems), {
+      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, deletion(now(), removeItems), {
         returnDocument: 'after',
       });
     },
 
     /** Deletes the connectors of a database that is being deleted. The reconciler ends their schedules. */
     async markDatabaseDeleted({ _id, org }: OwnedDatabase): Promise<void> {
-      await connectors.forOrg(org).updateMany({ database_id: _id, deleted_at: null }, deletion(new Date(), false));
+      await connectors.forOrg(org).updateMany({ database_id: _id, deleted_at: null }, deletion(now(), false));
     },
 
     /** Records that Temporal knows this state of the connector. After a later change it stays pending. */

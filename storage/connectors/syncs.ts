@@ -1,6 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import type { SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncOutcome } from '../../domain/connectors/workflow-contract.js';
+import type { DatabaseClock } from '../clock.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import type { ConnectorRecord, SyncRecord, Validators } from './connectors.js';
 
@@ -16,7 +17,13 @@ export interface SyncStep {
 export type ConnectorSyncs = ReturnType<typeof createConnectorSyncs>;
 
 /** The state of each connector's latest sync. Every change is one conditional update. */
-export function createConnectorSyncs({ connectors }: { connectors: OrganisationRecords<ConnectorRecord> }) {
+export function createConnectorSyncs({
+  connectors,
+  now,
+}: {
+  connectors: OrganisationRecords<ConnectorRecord>;
+  now: DatabaseClock;
+}) {
   const running = ({ connector, sync }: StartedSync) => ({
     _id: connector,
     'sync.number': sync,
@@ -73,7 +80,7 @@ export function createConnectorSyncs({ connectors }: { connectors: OrganisationR
       await connectors.forOrg(ref.org).updateOne(running(ref), {
         $set: {
           'sync.status': outcome.status,
-          'sync.finished_at': new Date(),
+          'sync.finished_at': now(),
           'sync.error_code': outcome.error_code ?? null,
           'sync.error_message': outcome.error_message ?? null,
           'sync.cursor': null,

@@ -7,6 +7,7 @@ import {
   type NextIndex,
   TEXT_ANALYSIS,
 } from '../../domain/content/index-generations.js';
+import type { DatabaseClock } from '../clock.js';
 import type { DatabaseRecord } from './databases.js';
 
 export type DatabaseIndexes = ReturnType<typeof createDatabaseIndexes>;
@@ -16,7 +17,13 @@ const PROJECTION = { org: 1, metadata_schema: 1, index: 1, next_index: 1 } as co
 const idOf = ({ _id, org }: OwnedDatabase) => ({ _id, org });
 
 /** The search indexes of databases: which one queries read, which one a rebuild writes, and the model of each. */
-export function createDatabaseIndexes({ databases }: { databases: Collection<DatabaseRecord> }) {
+export function createDatabaseIndexes({
+  databases,
+  now,
+}: {
+  databases: Collection<DatabaseRecord>;
+  now: DatabaseClock;
+}) {
   const read = ({ _id, org }: OwnedDatabase) =>
     databases.findOne<IndexedDatabase>({ _id, org }, { projection: PROJECTION });
 
@@ -59,7 +66,7 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
 
     /** Makes the next index the one that queries read. Does nothing when it is, or when the rebuild was cancelled. */
     async switchTo(owned: OwnedDatabase, generation: number): Promise<void> {
-      const retired = { generation: '$index.generation', engine: '$index.engine', retired_at: new Date() };
+      const retired = { generation: '$index.generation', engine: '$index.engine', retired_at: now() };
       await databases.updateOne({ ...idOf(owned), 'next_index.generation': generation }, [
         {
           $set: {
@@ -78,7 +85,7 @@ export function createDatabaseIndexes({ databases }: { databases: Collection<Dat
 
     /** Ends the writing to the next indexes of a rebuild that was cancelled. */
     async abandon(rebuild: string): Promise<void> {
-      const retired = { generation: '$next_index.generation', engine: '$next_index.engine', retired_at: new Date() };
+      const retired = { generation: '$next_index.generation', engine: '$next_index.engine', retired_at: now() };
       await databases.updateMany({ 'next_index.rebuild': rebuild }, [
         { $set: { retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] } } },
         { $unset: 'next_index' },

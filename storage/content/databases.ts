@@ -16,6 +16,7 @@ import { type DatabaseStatus, UNFINISHED_DATABASE_STATUSES } from '../../domain/
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import { createSharedReads } from '../../domain/shared-calls.js';
+import type { DatabaseClock } from '../clock.js';
 import { newestFirst, OF_ANY_ORG, type PageQuery, staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
@@ -52,10 +53,10 @@ export type Databases = ReturnType<typeof createDatabases>;
 export function newDatabase(
   org: string,
   name: string,
+  now: Date,
   metadata_schema: MetadataField[] = [],
   engine: SearchEngine = 'lancedb',
 ): DatabaseRecord {
-  const now = new Date();
   return {
     _id: newDatabaseId(),
     org,
@@ -74,7 +75,10 @@ export function newDatabase(
  * Databases. Clients know a database by its name; all other records refer to its internal id.
  * @param engine holds the search indexes of new databases
  */
-export function createDatabases({ databases }: { databases: Collection<DatabaseRecord> }, engine?: SearchEngine) {
+export function createDatabases(
+  { databases, now }: { databases: Collection<DatabaseRecord>; now: DatabaseClock },
+  engine?: SearchEngine,
+) {
   const findByName = createSharedReads(
     (wanted: { org: string; name: string }) => JSON.stringify([wanted.org, wanted.name]),
     ({ org, name }) => databases.findOne({ org, name }),
@@ -93,7 +97,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
       metadataSchema: MetadataField[],
       tx?: ClientSession,
     ): Promise<DatabaseRecord> {
-      const record = newDatabase(org, name, mergeFields([], metadataSchema), engine);
+      const record = newDatabase(org, name, now(), mergeFields([], metadataSchema), engine);
       try {
         await databases.insertOne(record, { session: tx });
       } catch (error) {
@@ -152,7 +156,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
         // When another request has changed the schema since it was read, the fields are checked again.
         const updated = await databases.findOneAndUpdate(
           { _id, org, metadata_schema, status: { $ne: 'deleting' } },
-          { $set: { metadata_schema: fields, updated_at: new Date() } },
+          { $set: { metadata_schema: fields, updated_at: now() } },
           { returnDocument: 'after' },
         );
         if (updated) return updated;
@@ -163,7 +167,7 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     async markDeleting({ _id, org }: OwnedDatabase): Promise<void> {
       await databases.updateOne(
         { _id, org, status: { $ne: 'deleting' } },
-        { $set: { status: 'deleting', updated_at: new Date() }, $unset: { check_at: '' } },
+        { $set: { status: 'deleting', updated_at: now() }, $unset: { check_at: '' } },
       );
     },
 
@@ -191,15 +195,12 @@ export function createDatabases({ databases }: { databases: Collection<DatabaseR
     },
 
     async markGraphReady({ _id, org }: OwnedDatabase): Promise<void> {
-      await databases.updateOne({ _id, org }, { $set: { graph_ready: true, updated_at: new Date() } });
+      await databases.updateOne({ _id, org }, { $set: { graph_ready: true, updated_at: now() } });
     },
 
     /** provisioning -> ready */
     async markReady({ _id, org }: OwnedDatabase): Promise<void> {
-      await databases.updateOne(
-        { _id, org, status: 'provisioning' },
-        { $set: { status: 'ready', updated_at: new Date() } },
-      );
+      await databases.updateOne({ _id, org, status: 'provisioning' }, { $set: { status: 'ready', updated_at: now() } });
     },
 
     /** @returns the databases of all organisations */

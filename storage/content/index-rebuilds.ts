@@ -4,6 +4,7 @@ import type { SearchEngine } from '../../domain/content/index-generations.js';
 import { type RebuildStatus, UNFINISHED_REBUILD_STATUSES } from '../../domain/content/states.js';
 import { newRebuildId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import type { DatabaseClock } from '../clock.js';
 import { staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
@@ -74,10 +75,16 @@ export type IndexRebuilds = ReturnType<typeof createIndexRebuilds>;
 const KEPT_MS = 30 * DAY_MS;
 
 /** Rebuilds of search indexes. At most one runs. */
-export function createIndexRebuilds({ indexRebuilds }: { indexRebuilds: Collection<IndexRebuildRecord> }) {
+export function createIndexRebuilds({
+  indexRebuilds,
+  now: clock,
+}: {
+  indexRebuilds: Collection<IndexRebuildRecord>;
+  now: DatabaseClock;
+}) {
   const getRunning = () => indexRebuilds.findOne({ status: 'running' });
   const update = async (filter: Partial<IndexRebuildRecord> & object, change: Partial<IndexRebuildRecord>) => {
-    await indexRebuilds.updateOne(filter, { $set: { ...change, updated_at: new Date() } });
+    await indexRebuilds.updateOne(filter, { $set: { ...change, updated_at: clock() } });
   };
 
   return {
@@ -89,7 +96,7 @@ export function createIndexRebuilds({ indexRebuilds }: { indexRebuilds: Collecti
 
     /** @returns the plan's record, or the rebuild that runs: a new one only when none does */
     async add(request: RebuildRequest, status: 'planning' | 'running'): Promise<IndexRebuildRecord> {
-      const now = new Date();
+      const now = clock();
       const record: IndexRebuildRecord = {
         _id: newRebuildId(),
         status,
@@ -130,7 +137,7 @@ export function createIndexRebuilds({ indexRebuilds }: { indexRebuilds: Collecti
       await indexRebuilds.updateOne(
         { _id, position, scan },
         {
-          $set: { position: next, error: null, updated_at: new Date() },
+          $set: { position: next, error: null, updated_at: clock() },
           $inc: { handled: scan === 0 ? handled : 0, embedded, found },
         },
       );
@@ -145,7 +152,7 @@ export function createIndexRebuilds({ indexRebuilds }: { indexRebuilds: Collecti
     async finishDatabase(rebuildId: string, databaseId: string): Promise<void> {
       const current = { _id: rebuildId, 'remaining.0': databaseId };
       await indexRebuilds.updateOne(current, {
-        $set: { ...NOT_SCANNED, updated_at: new Date() },
+        $set: { ...NOT_SCANNED, updated_at: clock() },
         $pop: { remaining: -1 },
       });
     },
@@ -161,7 +168,7 @@ export function createIndexRebuilds({ indexRebuilds }: { indexRebuilds: Collecti
       status: 'completed' | 'cancelled' | 'failed',
       error: string | null = null,
     ): Promise<void> {
-      const now = new Date();
+      const now = clock();
       await indexRebuilds.updateOne(
         { _id: rebuildId, status: { $in: UNFINISHED_REBUILD_STATUSES } },
         { $set: { status, error, updated_at: now, expires_at: new Date(now.getTime() + KEPT_MS) } },

@@ -7,6 +7,7 @@ import { INDEXING_STATUS_TABLE, INDEXING_STATUSES, type IndexingStatus } from '.
 import { ServiceError } from '../../domain/errors.js';
 import { newChangeId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
+import type { DatabaseClock } from '../clock.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
 import { BY_ID, newestFirst, type PageQuery, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
@@ -37,8 +38,10 @@ const MAX_ROWS_DUE = 100;
 export function createItemCatalogue({
   mongoClient,
   items,
+  now: clock,
 }: {
   mongoClient: MongoClient;
+  now: DatabaseClock;
   items: Collection<ItemRecord>;
 }) {
   return {
@@ -99,7 +102,7 @@ export function createItemCatalogue({
           ...(change.metadata === undefined ? {} : { metadata }),
           ...(change.additional_metadata === undefined ? {} : { additional_metadata }),
         });
-        const now = new Date();
+        const now = clock();
         const content = { metadata, additional_metadata, updated_at: now };
         const served = item.served && { ...item.served, ...content };
         const changed = { ...(served ? { served } : content), check_at: now, updated_at: now };
@@ -131,7 +134,7 @@ export function createItemCatalogue({
       const change = newChangeId();
       const filter = { ...inDatabase(database), $or: having };
       const { modifiedCount } = await items.updateMany(filter, {
-        $set: { check_at: new Date() },
+        $set: { check_at: clock() },
         $push: { rows_due: { $each: [change], $slice: -MAX_ROWS_DUE } },
         $inc: { rows_revision: 1 },
       });

@@ -7,6 +7,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
+import type { DatabaseClock } from '../clock.js';
 import { type StaleRecords, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
@@ -69,6 +70,7 @@ export function createRemovedItems({
   feedback,
   feedbackTallies,
   recordsOf,
+  now: clock,
   notifyInterrupted,
 }: {
   mongoClient: MongoClient;
@@ -77,6 +79,7 @@ export function createRemovedItems({
   feedback: Collection<FeedbackRecord>;
   feedbackTallies: Collection<FeedbackTallyRecord>;
   recordsOf: RecordsOf;
+  now: DatabaseClock;
   /** Stores the deliveries for items that were deleted in progress. */
   notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]>;
 }) {
@@ -108,7 +111,7 @@ export function createRemovedItems({
         const not_found = ids.filter((id) => !existing.has(id));
         if (found.length === 0) return { removed: [], not_found, ref: null };
         const ref = { org, removal: newRemovalId() };
-        const check_at = new Date();
+        const check_at = clock();
         await removedItems.bulkWrite(
           found.map(({ _id, database, collection, id, version, source, served, indexing_status }) => ({
             updateOne: {

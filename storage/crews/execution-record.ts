@@ -53,8 +53,8 @@ export function newExecution(
   definition: CrewDefinition,
   { inputs, meta = null }: { inputs: CrewInputs; meta?: string | null },
   urls: WebhookUrls,
+  now: Date,
 ): CrewExecutionRecord {
-  const now = new Date();
   return {
     _id: newExecutionId(),
     org,

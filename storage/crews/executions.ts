@@ -3,6 +3,7 @@ import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../..
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import type { DatabaseClock } from '../clock.js';
 import { BY_ID, staleRecords } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { createExecutionLists, LISTED } from './execution-lists.js';
@@ -21,11 +22,13 @@ export function createCrewExecutions(
     crewExecutions,
     crewSteps,
     crewFeedback,
+    now: clock,
     recordsOf,
   }: {
     crewExecutions: Collection<CrewExecutionRecord>;
     crewSteps: Collection<CrewStepRecord>;
     crewFeedback: Collection<CrewFeedbackRecord>;
+    now: DatabaseClock;
     recordsOf: RecordsOf;
   },
   retentionMs: number,
@@ -65,7 +68,7 @@ export function createCrewExecutions(
     },
 
     /** @returns null when the execution does not wait for feedback on this attempt */
-    getWaiting(ref: OwnedAttempt): Promise<CrewExecutionRecord | null> {
+    getWaiting(ref: AttemptRef): Promise<CrewExecutionRecord | null> {
       return crewExecutions.findOne(waitingFor(ref), BY_ID);
     },
 
@@ -207,7 +210,7 @@ export function createCrewExecutions(
     requestCancel(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
       return crewExecutions.findOneAndUpdate(
         { _id: id.toLowerCase(), org, crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
-        { $set: { cancel_requested: true, check_at: new Date() } },
+        { $set: { cancel_requested: true, check_at: clock() } },
         { returnDocument: 'after' },
       );
     },

@@ -72,7 +72,11 @@ describe('metadata updates', () => {
     await patch('edited', { metadata: { edition: 2 } });
     expect([await edition(2), await edition(1), (await record())!.rows_due]).toEqual([['edited'], [], []]);
     await withDb(mongodbUri, async (db) => {
-      const catalogue = createItemCatalogue({ mongoClient: db.client, items: db.collection('items') });
+      const catalogue = createItemCatalogue({
+        mongoClient: db.client,
+        items: db.collection('items'),
+        now: () => new Date(),
+      });
       const { database_id: _id } = (await record())!;
       await catalogue.update({ _id, org }, { id: 'edited' }, { metadata: { edition: 3 } }, () => undefined);
     });

@@ -85,7 +85,11 @@ describe('items', () => {
     try {
       const commands: Document[] = [];
       client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && commands.push(command));
-      const catalogue = createItemCatalogue({ mongoClient: client, items: client.db().collection('items') });
+      const catalogue = createItemCatalogue({
+        mongoClient: client,
+        items: client.db().collection('items'),
+        now: () => new Date(),
+      });
       for (const filter of [
         {},
         { collection: 'a' },

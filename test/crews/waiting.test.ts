@@ -96,7 +96,7 @@ describe('an execution that waits', () => {
   ): Promise<string> {
     const given = { inputs: { name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day.' } };
     const definition = review ? { ...crew, review } : crew;
-    const execution = { ...newExecution(ORG, definition, given, webhookUrlsOf(urls)), ...changes };
+    const execution = { ...newExecution(ORG, definition, given, webhookUrlsOf(urls), new Date()), ...changes };
     await executions.add(execution);
     return execution._id;
   }

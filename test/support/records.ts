@@ -55,5 +55,5 @@ export function aiJobRecord({ now, ...rest }: Partial<AiJobRecord> & { org: stri
 
 /** A database that is open for ingestion. */
 export function readyDatabase(_id: string, org: string, name: string): DatabaseRecord {
-  return { ...newDatabase(org, name), _id, status: 'ready', graph_ready: true };
+  return { ...newDatabase(org, name, new Date()), _id, status: 'ready', graph_ready: true };
 }

@@ -1,0 +1,53 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createSealer } from '../domain/sealing.js';
+import { createUploads } from '../storage/ai-jobs/uploads.js';
+import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
+import { collectionsDuringTests } from './support/during-tests.js';
+import { databaseBeside, sharedProduct } from './support/product.js';
+
+const HOUR_MS = 3_600_000;
+const ProcessDate = Date;
+
+/** Sets the clock of this process. Timers, and the clock that only counts on, stay right, as on a real machine. */
+function shiftClock(ms: number): void {
+  globalThis.Date = class extends ProcessDate {
+    constructor(...args: [] | [number]) {
+      super(...((args.length === 0 ? [ProcessDate.now() + ms] : args) as [number]));
+    }
+    static override now(): number {
+      return ProcessDate.now() + ms;
+    }
+  } as DateConstructor;
+}
+
+describe('a process whose clock is wrong', () => {
+  const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'clock'));
+  afterEach(() => {
+    globalThis.Date = ProcessDate;
+  });
+
+  test('has the time of the database', async () => {
+    const before = (await collections.db.command({ hello: 1 })).localTime as Date;
+    shiftClock(-HOUR_MS);
+    expect(Math.abs(collections.now().getTime() - before.getTime())).toBeLessThan(HOUR_MS / 2);
+  });
+
+  test('does not take over a claim on an Idempotency-Key that is valid', async () => {
+    const sealer = createSealer(Buffer.alloc(32, 1).toString('base64'));
+    const keys = createIdempotencyKeys(collections, sealer, { ttlMs: HOUR_MS / 2 });
+    const scope = { org: 'clock', route: 'POST /query', key: 'once' };
+    expect(await keys.claim(scope, 'print')).toMatchObject({ state: 'claimed' });
+    shiftClock(HOUR_MS);
+    expect(await keys.claim(scope, 'print')).toEqual({ state: 'in progress' });
+  });
+
+  test('does not end an upload that others may use', async () => {
+    const uploads = createUploads(collections);
+    const created_at = collections.now();
+    const upload = { _id: 'fil_clock', org: 'clock', filename: 'a.txt', size: 1, mime_type: 'text/plain', created_at };
+    await uploads.add({ ...upload, expires_at: new Date(created_at.getTime() + HOUR_MS / 2) });
+    shiftClock(HOUR_MS);
+    expect(await uploads.findForOrg('clock', 'fil_clock')).toMatchObject(upload);
+    expect(await uploads.listExpired(10)).toEqual([]);
+  });
+});
