@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { NativeConnection, Worker } from '@temporalio/worker';
@@ -13,6 +14,7 @@ import { STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createDatabases } from '../storage/content/databases.js';
+import { queuedItem } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { createGridFsFiles } from '../storage/files/gridfs.js';
@@ -110,6 +112,44 @@ describe('the reconciler', () => {
     const soon = await collections.aiJobs.distinct('_id', { check_at: { $lte: new Date() } });
     expect(soon.sort()).toEqual([...broken].sort());
   });
+
+  test.each(['processing', 'errored'] as const)(
+    'keeps the unclaimed file of the version that is served while the replacement is %s',
+    async (indexing_status) => {
+      const files = createGridFsFiles(collections);
+      const org = `serving-${indexing_status}`;
+      const file_id = `fil_${org}`;
+      const file = {
+        kind: 'file',
+        file_id,
+        filename: 'a.txt',
+        file_kind: 'text',
+        mime_type: 'text/plain',
+        size: 1,
+      } as const;
+      const text = { kind: 'text' as const, text: 'The replacement.' };
+      const owner = { org, database_id: 'db_serving', database: 'serving', collection: 'default', id: 'a' };
+      const content = { type: 'knowledge', title: null, metadata: {}, additional_metadata: {} } as const;
+      const first = queuedItem({ ...owner, ...content, batch: 'bat_first', source: file }, undefined, new Date());
+      const second = queuedItem(
+        { ...owner, ...content, batch: 'bat_second', source: text },
+        { ...first, source: file },
+        new Date(),
+      );
+      await collections.items.insertOne({
+        ...second,
+        indexing_status,
+        served_version: 1,
+        served: { ...content, batch: 'bat_first', source: file, updated_at: new Date() },
+      } as never);
+      await files.write(file_id, { org, batch: 'bat_first' }, Readable.from([Buffer.from('x')]));
+      await files.write(`${file_id}-of-nobody`, { org, batch: 'bat_lost' }, Readable.from([Buffer.from('x')]));
+      const stored = collections.db.collection<{ filename: string; uploadDate: Date }>('files.files');
+      await stored.updateMany({ 'metadata.org': org }, { $set: { uploadDate: LONG_AGO } });
+      expect(await run(activities().dropAbandonedFiles)).toMatchObject({ failed: 0 });
+      expect(await stored.distinct('filename', { 'metadata.org': org })).toEqual([file_id]);
+    },
+  );
 
   test('starts the other kinds of work when one kind fails', async () => {
     await collections.aiJobs.deleteMany({});
