@@ -68,7 +68,8 @@ export function createReconcileActivities({
 }: ReconcileDependencies) {
   return {
     /** Starts missing workflows. Starting a running workflow does nothing, so it starts all that are quiet. */
-    restartLostWork: (kind: StaleKind) => withHeartbeat((signal) => startStaleWork(kind, signal)),
+    restartLostWork: (kind: StaleKind, quiet = quietMs) =>
+      withHeartbeat((signal) => startStaleWork(kind, quiet, signal)),
     /** Removes expired uploads, and files of requests that did not store their work. */
     dropAbandonedFiles: () => withHeartbeat(dropAbandonedFiles),
     compactSearchIndex: () => withHeartbeat(compactSearchIndex),
@@ -78,10 +79,10 @@ export function createReconcileActivities({
     return new Date(clock().getTime() - ms);
   }
 
-  async function startStaleWork(kind: StaleKind, signal: AbortSignal): Promise<JobReport> {
+  async function startStaleWork(kind: StaleKind, quiet: number, signal: AbortSignal): Promise<JobReport> {
     const { records, idOf, start } = staleWork[kind];
     const report = emptyReport();
-    const before = ago(quietMs);
+    const before = ago(quiet);
     while (report.done + report.failed < MAX_RECORDS && !signal.aborted) {
       const page = await records.list(before, CONCURRENT_STARTS);
       if (page.length === 0) break;

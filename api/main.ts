@@ -21,6 +21,7 @@ import { createRetrieval } from '../storage/content/retrieval.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
 import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
+import { sweepNow } from '../temporal/reconciler.js';
 import { createStarters } from '../temporal/starters.js';
 import { createJobCollector } from './ai-jobs/jobs.js';
 import { type ApiDependencies, createApps } from './app.js';
@@ -95,7 +96,7 @@ async function runApi(): Promise<void> {
   const { port } = server.address() as AddressInfo;
   log.info({ host: config.POSTBACK_API_HOST, port }, 'API listening');
   process.send?.({ ready: true, port });
-  const endSigns = await showSigns(shared.processes, 'api', [], log);
+  const endSigns = await showSigns(shared.processes, 'api', [], log, () => sweepNow(client));
   void warnOfOutdatedIndexes(shared, log);
   void warmIndexes(shared, log, stopping.signal);
 

@@ -38,4 +38,10 @@ export interface JobReport {
   failed: number;
 }
 
+/** A search for lost work. */
+export interface SweepRef {
+  /** Milliseconds without a change after which a record is checked; default: the setting. */
+  quiet_ms?: number;
+}
+
 export type ReconcileReport = Record<StaleKind, JobReport>;

@@ -12,6 +12,10 @@ export interface ProcessRecord {
   queues: TaskQueue[];
   /** Until when it is known to run, on the server's clock. */
   alive_until: Date;
+  /** Set when its signs are late, and the work that it may have left has been looked for. */
+  late?: boolean;
+  /** Set when it has ended by an error, which has been counted. */
+  counted?: boolean;
 }
 
 /** How often processes have ended without being asked to, since the installation began. */
@@ -33,7 +37,14 @@ export interface SweepRecord {
 }
 
 /** How long a process counts as running after its last sign. */
-export const ALIVE_MS = 30_000;
+const ALIVE_MS = 30_000;
+/** How often a process shows a sign. */
+export const SIGN_MS = 4_000;
+/**
+ * After how long without a sign the work of an API is looked for. It need not have ended: the search does no harm, while a
+ * process that is counted as lost raises an alert.
+ */
+const LATE_MS = 10_000;
 
 export type Processes = ReturnType<typeof createProcesses>;
 
@@ -49,6 +60,7 @@ export function createProcesses({
 }) {
   const alive = { $expr: { $gt: ['$alive_until', '$$NOW'] } };
   const lost = { $expr: { $lte: ['$alive_until', '$$NOW'] } };
+  const late = { $expr: { $lte: ['$alive_until', { $add: ['$$NOW', ALIVE_MS - LATE_MS] }] } };
   const countEnd = (role: ProcessRole, reason: ProcessEnd) =>
     processEnds.updateOne(
       { _id: `${role} ${reason}` },
@@ -57,21 +69,33 @@ export function createProcesses({
     );
 
   return {
-    /** Stores that a process runs, and counts those that do not show a sign any more. */
-    async seen({ _id, role, queues }: Omit<ProcessRecord, 'alive_until'>): Promise<void> {
-      const change: Document = { role, queues, alive_until: { $add: ['$$NOW', ALIVE_MS] } };
+    /**
+     * Stores that a process runs, and counts those that do not show a sign any more.
+     * @returns whether an API is late, for the first caller: it may have died between storing work and starting it
+     */
+    async seen({ _id, role, queues }: Pick<ProcessRecord, '_id' | 'role' | 'queues'>): Promise<boolean> {
+      const alive_until = { $add: ['$$NOW', ALIVE_MS] };
+      const change: Document = { role, queues, alive_until, late: '$$REMOVE', counted: '$$REMOVE' };
       await processes.updateOne({ _id }, [{ $set: change }], { upsert: true });
+      if (!(await processes.findOne({ $or: [lost, { ...late, late: { $ne: true } }] }))) return false;
+      const marked = await processes.updateMany({ ...late, late: { $ne: true } }, { $set: { late: true } });
+      const apis = marked.modifiedCount > 0 && (await processes.findOne({ ...late, role: 'api' }));
       for (;;) {
         const ended = await processes.findOneAndDelete(lost);
-        if (!ended) return;
-        await countEnd(ended.role, 'lost');
+        if (!ended) return Boolean(apis);
+        if (!ended.counted) await countEnd(ended.role, 'lost');
       }
     },
 
     /** @param reason null when the process was asked to end */
     async ended({ _id, role }: Pick<ProcessRecord, '_id' | 'role'>, reason: ProcessEnd | null): Promise<void> {
-      const { deletedCount } = await processes.deleteOne({ _id });
-      if (deletedCount === 1 && reason !== null) await countEnd(role, reason);
+      if (reason === null) {
+        await processes.deleteOne({ _id });
+        return;
+      }
+      const change = [{ $set: { alive_until: '$$NOW', counted: true } }];
+      const { modifiedCount } = await processes.updateOne({ _id, counted: { $ne: true } }, change);
+      if (modifiedCount === 1) await countEnd(role, reason);
     },
 
     /** Stores that the reconciler has completed one of its jobs. */

@@ -2,6 +2,7 @@ import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@tem
 import type { TaskQueue } from '../domain/workflow-contract.js';
 import type * as workflows from '../workflows/index.js';
 import { WORKFLOW_DETAILS } from './workflow-details.js';
+import { createWorkflowStarter } from './workflow-starter.js';
 
 /**
  * The jobs of the reconciler, by schedule. Each has a schedule of its own, because a schedule skips its runs while one is
@@ -30,6 +31,22 @@ interface Job {
   staticSummary: string;
   /** A run that is stuck would be the last: the schedule starts none while one runs. */
   workflowRunTimeout: '10 minutes' | '6 hours';
+}
+
+/** How long an API takes at most to start what it has stored: groups of small work wait for more. */
+const STARTS_WITHIN_MS = 3_000;
+
+/** Starts the work that an API has left behind, without waiting until it is quiet. Does nothing when that runs already. */
+export async function sweepNow(client: Client): Promise<void> {
+  await createWorkflowStarter(client).start('reconcile', {
+    workflowId: 'sweep-now',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    taskQueue: 'control',
+    startDelay: STARTS_WITHIN_MS,
+    workflowRunTimeout: JOBS.reconcile!.workflowRunTimeout,
+    args: [{ quiet_ms: STARTS_WITHIN_MS }],
+    staticSummary: 'Start work that a process has left behind',
+  });
 }
 
 /**

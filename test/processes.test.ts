@@ -5,10 +5,11 @@ import { describe, expect, test } from '@jest/globals';
 import { startChild } from '../cli/child.js';
 import { STALE_KINDS } from '../domain/workflow-contract.js';
 import { createProcesses } from '../storage/processes.js';
-import { collectionsDuringTests } from './support/during-tests.js';
+import { collectionsDuringTests, processesDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { temporaryFolder } from './support/folder.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
+import { aiJobRecord } from './support/records.js';
 
 describe('the processes of an installation', () => {
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'processes'));
@@ -40,12 +41,54 @@ describe('the processes of an installation', () => {
     expect(ends).toContainEqual({ role: 'worker', reason: 'lost', count: 1 });
   });
 
+  test('report an API whose signs are late once, and a worker never', async () => {
+    const processes = createProcesses(collections);
+    await collections.processes.deleteMany({});
+    await processes.seen({ _id: 'a2', role: 'api', queues: [] });
+    await processes.seen({ ...worker, _id: 'w3' });
+    expect(await processes.seen(worker)).toBe(false);
+    // Fifteen seconds after their last signs.
+    const signs = [{ $set: { alive_until: { $add: ['$$NOW', 15_000] } } }];
+    await collections.processes.updateOne({ _id: 'w3' }, signs);
+    expect(await processes.seen(worker)).toBe(false);
+    await collections.processes.updateOne({ _id: 'a2' }, signs);
+    expect([await processes.seen(worker), await processes.seen(worker)]).toEqual([true, false]);
+  });
+
+  test('report an API that has ended by an error', async () => {
+    const processes = createProcesses(collections);
+    await Promise.all([collections.processes.deleteMany({}), collections.processEnds.deleteMany({})]);
+    const api = { _id: 'a3', role: 'api' as const, queues: [] };
+    await processes.seen(api);
+    await processes.ended(api, 'error');
+    expect(await processes.seen(worker)).toBe(true);
+    expect((await processes.health()).ends).toEqual([{ role: 'api', reason: 'error', count: 1 }]);
+  });
+
   test('know when all searches for lost work were completed last', async () => {
     const processes = createProcesses(collections);
     expect((await processes.health()).sweptAt).toBeNull();
     for (const kind of STALE_KINDS) await processes.swept(kind);
     await collections.sweeps.updateOne({ _id: 'items' }, { $set: { completed_at: new Date(1_000) } });
     expect((await processes.health()).sweptAt).toEqual(new Date(1_000));
+  });
+});
+
+describe('work that a killed API has stored but not started', () => {
+  const name = 'killed-api';
+  // Without the reconciler's schedule, and its wait until work is quiet.
+  const never = { POSTBACK_RECONCILE_SECONDS: '36000', POSTBACK_RECONCILE_QUIET_SECONDS: '36000' };
+  processesDuringTests(name, () => never);
+  const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, name));
+
+  test('is started when its signs are late', async () => {
+    const job = aiJobRecord({ org: name, now: new Date() });
+    await collections.aiJobs.insertOne(job);
+    const ended = { _id: 'killed', role: 'api' as const, queues: [] };
+    await createProcesses(collections).seen(ended);
+    await collections.processes.updateOne({ _id: ended._id }, [{ $set: { alive_until: { $add: ['$$NOW', 15_000] } } }]);
+    const finished = () => collections.aiJobs.findOne({ _id: job._id, finished_at: { $ne: null } });
+    expect(await eventually('the job finished', finished)).toMatchObject({ org: name });
   });
 });
 

@@ -6,7 +6,7 @@ import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { showSigns } from '../runtime/process-signs.js';
 import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
 import { startTracing } from '../runtime/tracing.js';
-import { ensureReconcileSchedules } from '../temporal/reconciler.js';
+import { ensureReconcileSchedules, sweepNow } from '../temporal/reconciler.js';
 import { deploymentVersion } from '../temporal/worker-deployment.js';
 import { createActivities } from './activities.js';
 import { workflowBuildId, workflowBundle } from './bundle.js';
@@ -53,7 +53,7 @@ async function runWorker(): Promise<void> {
   if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
-  const endSigns = await showSigns(dependencies.processes, 'worker', queues, log);
+  const endSigns = await showSigns(dependencies.processes, 'worker', queues, log, () => sweepNow(client));
   const probes = serveProbes(healthPort, {
     metrics: async () => `${await metrics.registry.metrics()}\n${await sdkMetrics?.read()}`,
     readiness: () => readReadiness(dependencies, client, true),

@@ -1,6 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { ReconcileActivities } from '../activities/reconcile.js';
-import { type JobReport, type ReconcileReport, STALE_KINDS } from '../domain/workflow-contract.js';
+import { type JobReport, type ReconcileReport, STALE_KINDS, type SweepRef } from '../domain/workflow-contract.js';
 
 // The schedule skips a run while another is running, so a killed worker must be noticed soon, and a slow job must end. The
 // next run continues where it stopped.
@@ -25,8 +25,8 @@ const { compactSearchIndex: compactIndex } = proxyActivities<ReconcileActivities
  * Starts workflows that are missing because a process died after it had stored their record. Each kind of record is an
  * activity of its own, so none waits for another.
  */
-export async function reconcile(): Promise<ReconcileReport> {
-  const started = STALE_KINDS.map(async (kind) => [kind, await restartLostWork(kind)] as const);
+export async function reconcile(sweep: SweepRef = {}): Promise<ReconcileReport> {
+  const started = STALE_KINDS.map(async (kind) => [kind, await restartLostWork(kind, sweep.quiet_ms)] as const);
   await Promise.allSettled(started);
   return Object.fromEntries(await Promise.all(started)) as ReconcileReport;
 }
