@@ -268,6 +268,29 @@ export function defaultLimits(config: Config): Limits {
   return Object.fromEntries(limits) as Limits;
 }
 
+/** Not among them: the keys of AWS and the headers of OpenTelemetry, which their libraries read whenever they need them. */
+const SECRETS: readonly (keyof Config)[] = [
+  'TEMPORAL_API_KEY',
+  'POSTBACK_TEMPORAL_CODEC_KEYS',
+  'MONGODB_URI',
+  'POSTBACK_SEARCH_URL',
+  'POSTBACK_SEALING_KEY',
+  'POSTBACK_EMBEDDINGS_KEY',
+  'POSTBACK_PREVIOUS_EMBEDDINGS_KEY',
+  'POSTBACK_OPENAI_KEY',
+  'POSTBACK_CREW_TOOL_SECRETS',
+];
+
+/**
+ * Reads the settings as `readConfig`, and removes the secrets from the environment: from then on, neither a package nor a child
+ * process finds them there.
+ */
+export function takeConfig(env: NodeJS.ProcessEnv): Config {
+  const config = readConfig(env);
+  for (const name of SECRETS) delete env[name];
+  return config;
+}
+
 /** Reads the settings; empty variables count as not set. @throws Error that names each invalid variable */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));

@@ -52,7 +52,7 @@ export function measuredEmbedder(embedder: Embedder, metrics: EmbeddingMetrics):
     dimensions: embedder.dimensions,
     embedDocuments: (texts, signal, org) =>
       measure('document', texts.length, () => embedder.embedDocuments(texts, signal, org)),
-    embedQuery: (text, signal) => measure('query', 1, () => embedder.embedQuery(text, signal)),
+    embedQuery: (text, signal, org) => measure('query', 1, () => embedder.embedQuery(text, signal, org)),
     close: () => embedder.close(),
   };
 }

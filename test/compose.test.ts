@@ -34,7 +34,7 @@ interface Service {
 const text = readFileSync(join(process.cwd(), 'docker-compose.yml'), 'utf8');
 const compose = parse(text, { merge: true }) as {
   services: Record<string, Service>;
-  networks: Record<string, { internal?: boolean }>;
+  networks: Record<string, { internal?: boolean | string }>;
   volumes: Record<string, unknown>;
 };
 const services = Object.entries(compose.services);
@@ -62,7 +62,8 @@ function composeCommand(): string[] | null {
 describe('docker-compose.yml', () => {
   test('is valid by the schema of the Compose Specification', () => {
     const validate = composeValidator();
-    validate(compose);
+    // Compose puts variables in before it looks at types.
+    validate({ ...compose, networks: parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true }).networks });
     expect(validate.errors ?? []).toEqual([]);
     expect(validate({ services: { api: { image: 'x', comand: ['api'] } } })).toBe(false);
   });
@@ -98,6 +99,21 @@ describe('docker-compose.yml', () => {
     for (const name of ['mongodb', 'postgresql', 'opensearch', 'temporal', ...ONE_SHOT]) {
       expect(compose.services[name]?.networks).toEqual(['inside']);
     }
+  });
+
+  test('workers for content have no sealing key, and no way out unless their files are elsewhere', () => {
+    const { networks, environment } = compose.services['worker-content']!;
+    expect(networks).toEqual(['inside', 'stores']);
+    expect(compose.networks.stores?.internal).toMatch(/POSTBACK_STORES_INTERNAL:-true/);
+    const secrets = Object.keys(environment!).filter((name) => /KEY|SECRET|_URI|HEADERS/.test(name));
+    expect(secrets).toEqual([
+      'MONGODB_URI',
+      'POSTBACK_FILES_URI',
+      'POSTBACK_INDEX_URI',
+      'AWS_ACCESS_KEY_ID',
+      'AWS_SECRET_ACCESS_KEY',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+    ]);
   });
 
   test('every service restarts and has a health check, or runs once', () => {

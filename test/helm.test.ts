@@ -65,6 +65,7 @@ interface Manifest {
   kind: string;
   metadata: { name: string; annotations?: Record<string, string> };
   spec: {
+    egress?: { ports?: unknown[]; to?: unknown[] }[];
     template: {
       spec: { containers: { command?: string[]; env?: { name: string; value?: string }[]; envFrom?: unknown[] }[] };
     };
@@ -148,6 +149,21 @@ for document in yaml.safe_load_all(sys.stdin):
     expect(users('POSTBACK_OPENAI_KEY')).toEqual(['worker-ai', 'worker-crews']);
     expect(secretsOf.embedder).toEqual([]);
     expect(users('MONGODB_URI')).toEqual(['api', ...TASK_QUEUES.map((queue) => `worker-${queue}`).sort()]);
+  });
+
+  test('workers for content reach the stores and nothing else outside', () => {
+    const egressOf = (text: string, name: string) =>
+      manifests(text).find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === `production-${name}`)!
+        .spec.egress!;
+    const open = ({ ports }: { ports?: unknown[] }) => ports === undefined;
+    expect(egressOf(plain, 'worker-content').some(open)).toBe(false);
+    expect(egressOf(plain, 'worker-content').at(-1)).toMatchObject({ ports: [{ port: 443 }], to: [{ ipBlock: {} }] });
+    const narrowed = render(['networkPolicy.storesTo[0].ipBlock.cidr=52.216.0.0/15', 'networkPolicy.storesPort=9000']);
+    expect(egressOf(narrowed, 'worker-content').at(-1)).toEqual({
+      ports: [{ port: 9000, protocol: 'TCP' }],
+      to: [{ ipBlock: { cidr: '52.216.0.0/15' } }],
+    });
+    for (const name of ['worker-deliveries', 'worker-connectors']) expect(egressOf(plain, name).some(open)).toBe(true);
   });
 
   test('has one policy, and one budget of disruptions, for each deployment', () => {

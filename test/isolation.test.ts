@@ -1,11 +1,15 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createProcessPool, type ProcessPool } from '../providers/isolation/pool.js';
 import { eventually } from './support/eventually.js';
 import type { Behaviour } from './support/hostile-work.js';
+import type { Attempt } from './support/prying-work.js';
 
 const worker = new URL('./support/hostile-work.js', import.meta.url);
 
@@ -120,5 +124,57 @@ describe('work on foreign input in child processes', () => {
         return true;
       }
     });
+  });
+});
+
+describe('work on foreign input is confined', () => {
+  const prying = new URL('./support/prying-work.js', import.meta.url);
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'postback-prying-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('it reads the file of its task, writes beside it, and reaches nothing else', async () => {
+    const [path, outside] = [join(folder, 'task'), join(folder, 'outside')];
+    for (const file of [path, outside]) writeFileSync(file, 'text');
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const pool = createProcessPool<Attempt, Record<string, unknown>>({
+      worker: prying,
+      processes: 1,
+      memoryMb: 64,
+      timeoutMs: 60_000,
+    });
+    const attempt = { path, outside, port };
+    await pool.run(attempt);
+    const {
+      'list its folder': listed,
+      'read the file of the task': read,
+      'write beside it': written,
+      'load a native addon': loaded,
+      ...others
+    } = await pool.run(attempt);
+    await pool.close();
+    server.close();
+    // What the first run wrote is gone.
+    expect(listed).toEqual(['path']);
+    expect({ read, written, loaded }).toEqual({ read: 'text', written: 'done', loaded: 'ERR_DLOPEN_DISABLED' });
+    expect(others).toEqual(Object.fromEntries(Object.keys(others).map((name) => [name, 'ERR_ACCESS_DENIED'])));
+    expect(Object.keys(others)).toHaveLength(13);
+    expect(readFileSync(outside, 'utf8')).toBe('text');
+  });
+
+  test('its folder is removed when its parent is killed', async () => {
+    const temporary = join(folder, 'temporary');
+    mkdirSync(temporary);
+    const parent = fork(fileURLToPath(new URL('./support/dies-beside-child.js', import.meta.url)), {
+      env: { ...process.env, TMPDIR: temporary },
+    });
+    await once(parent, 'message');
+    expect(readdirSync(temporary)).toEqual([expect.stringMatching(/^postback-reader-/)]);
+    parent.kill('SIGKILL');
+    await eventually('the folder is gone', () => readdirSync(temporary).length === 0);
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { settingsSchema } from '../runtime/config.js';
+import { settingsSchema, takeConfig } from '../runtime/config.js';
 
 /** Defaults that are paths of the installation, which the page describes in words. */
 const DESCRIBED_DEFAULTS = { POSTBACK_CREWS_DIR: '`crews/` of the project' };
@@ -16,4 +16,18 @@ test('docs/settings.md lists exactly the settings that exist, with their default
   });
   expect(new Map(rows)).toEqual(new Map([...settings, ...Object.entries(DESCRIBED_DEFAULTS)]));
   expect(rows.length).toBe(settings.length);
+});
+
+test('a worker takes the secrets out of its environment, and leaves the other variables', () => {
+  const secrets = Object.keys(settingsSchema.shape).filter((name) => /(_KEYS?|^MONGODB_URI)$/.test(name));
+  const env = {
+    ...Object.fromEntries(secrets.map((name) => [name, 'a-secret'])),
+    POSTBACK_CREW_TOOL_SECRETS: '{"CRM_KEY":"a-secret"}',
+    POSTBACK_SEARCH_URL: 'http://user:a-secret@127.0.0.1:9200',
+    PATH: '/bin',
+  };
+  const config = takeConfig(env);
+  expect(env).toEqual({ PATH: '/bin' });
+  expect(config).toMatchObject(Object.fromEntries(secrets.map((name) => [name, 'a-secret'])));
+  expect(config.POSTBACK_CREW_TOOL_SECRETS).toEqual({ CRM_KEY: 'a-secret' });
 });

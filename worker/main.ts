@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TelemetryOptions, Worker } from '@temporalio/worker';
-import { readConfig } from '../runtime/config.js';
+import { takeConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
 import { showSigns } from '../runtime/process-signs.js';
@@ -24,7 +24,7 @@ await runProcess(runWorker);
 /** The worker process: runs the workers of its task queues (POSTBACK_QUEUES) until it is asked to stop. */
 async function runWorker(): Promise<void> {
   const stopped = stopRequested();
-  const config = readConfig(process.env);
+  const config = takeConfig(process.env);
   const { POSTBACK_QUEUES: queues, TEMPORAL_NAMESPACE: namespace } = config;
   const tracing = await startTracing(config, 'worker');
   const log = createLogger(config.LOG_LEVEL, 'worker', tracing?.logFields);

@@ -13,14 +13,19 @@ export type QueryVectors = ReturnType<typeof createQueryVectors>;
 export function createQueryVectors() {
   const vectors = new Map<string, Promise<Float32Array>>();
   return {
-    /** @returns the vector of a query; equal queries at the same time share one run. @throws EmbeddingError, which is not kept */
+    /**
+     * @param org who asks
+     * @returns the vector of a query; equal queries at the same time share one run
+     * @throws EmbeddingError, which is not kept
+     */
     get(
       embedder: Pick<Embedder, 'model' | 'dimensions' | 'embedQuery'>,
       databaseId: string,
       query: string,
+      org: string,
     ): Promise<Float32Array> {
       const key = `${databaseId}/${describeModel(embedder)}/${query}`;
-      const vector = vectors.get(key) ?? embedder.embedQuery(query);
+      const vector = vectors.get(key) ?? embedder.embedQuery(query, undefined, org);
       // The map's order is the order of use.
       vectors.delete(key);
       vectors.set(key, vector);

@@ -14,8 +14,12 @@ export interface Embedder {
    * @throws EmbeddingError
    */
   embedDocuments(texts: readonly string[], signal?: AbortSignal, org?: string): Promise<Float32Array[]>;
-  /** Separate from documents, because some models (bge) need a prefix for queries. @throws EmbeddingError */
-  embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>;
+  /**
+   * Separate from documents, because some models (bge) need a prefix for queries.
+   * @param org who asks; organisations take turns
+   * @throws EmbeddingError
+   */
+  embedQuery(text: string, signal?: AbortSignal, org?: string): Promise<Float32Array>;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The thread with the embedding model. It tokenises, batches and embeds texts, queries before the next batch of documents. */
+/** The thread with the embedding model. It tokenises, batches and embeds texts, queries first, and documents in a share. */
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -18,6 +18,8 @@ import { MAX_CHARACTERS } from './socket-protocol.js';
 
 /** Tokens of one run. Larger batches are not faster, take more memory and delay queries. */
 const BATCH_TOKENS = 256;
+/** Batches of queries in a row while documents wait, which so have at least a third of the batches. */
+const QUERIES_FIRST = 2;
 
 interface Encoded {
   number: number;
@@ -30,6 +32,7 @@ const state = new Int32Array(settings.state);
 const queries: Encoded[] = [];
 const documents: Encoded[][] = [];
 let running = false;
+let queriesInARow = 0;
 
 const loaded = load(settings);
 loaded.then(
@@ -99,7 +102,9 @@ async function work(): Promise<void> {
     for (;;) {
       // The model runs on this thread. Between batches the port receives messages, so that queries need not wait.
       await setImmediate();
-      const batch = queries.length > 0 ? takeQueries() : documents.shift();
+      const ofQueries = queries.length > 0 && (documents.length === 0 || queriesInARow < QUERIES_FIRST);
+      queriesInARow = ofQueries ? queriesInARow + 1 : 0;
+      const batch = ofQueries ? takeQueries() : documents.shift();
       if (!batch) return;
       await embedBatch(batch);
     }

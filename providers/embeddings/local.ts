@@ -28,13 +28,16 @@ interface Worker {
   ready: boolean;
   inFlight: Map<number, QueuedText>;
   documents: number;
+  /** Of its urgent texts. */
+  urgentTokens: number;
   /** Since when it has no work, in milliseconds. */
   idleSince: number;
 }
 
 /**
  * A model in threads of this process. The first starts and loads the model at first use, the others when documents
- * wait. Calls share batches; queries are embedded before documents. Threads instead of parallel operators: a thread that
+ * wait. Calls share batches; queries are embedded before documents, which have a share
+ * of the time. Threads instead of parallel operators: a thread that
  * waits for another at each operator takes twice the time on two cores. If a thread dies, its calls are rejected
  * (retryable), and the next call starts a new thread.
  */
@@ -52,6 +55,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       ready: false,
       inFlight: new Map(),
       documents: 0,
+      urgentTokens: 0,
       idleSince: performance.now(),
       thread: startModelThread(
         { ...files, model },
@@ -91,7 +95,8 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     const text = worker.inFlight.get(number);
     if (!text) return;
     worker.inFlight.delete(number);
-    if (!text.urgent) worker.documents -= 1;
+    if (text.urgent) worker.urgentTokens -= text.tokens;
+    else worker.documents -= 1;
     if ('failed' in result) text.reject(new EmbeddingError(`The embedding model failed: ${result.failed}`, true));
     // Copied, so that one vector in use does not keep its whole batch in memory.
     else text.resolve(new Float32Array(result.vectors, index * dimensions * 4, dimensions).slice());
@@ -114,8 +119,8 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
   function dispatch(): void {
     if (workers.size === 0 && queue.size > 0) startWorker();
     const ready = [...workers].filter((worker) => worker.ready);
-    const idlest = ready.sort((a, b) => a.documents - b.documents)[0];
-    if (idlest) send(idlest, queue.takeQueries());
+    const idlest = ready.sort((a, b) => a.documents - b.documents || a.urgentTokens - b.urgentTokens)[0];
+    for (const worker of ready) send(worker, queue.takeQueries(worker.urgentTokens));
     for (const worker of ready) if (worker.documents === 0) send(worker, queue.takeDocuments(threads));
     if (idlest && queue.size > 0) send(idlest, queue.takeShort(orgsInThreads()));
     const loading = ready.length < workers.size;
@@ -129,14 +134,16 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
   }
 
   function orgsInThreads(): Set<string | undefined> {
-    return new Set([...workers].flatMap(({ inFlight }) => [...inFlight.values()].map(({ org }) => org)));
+    const inThreads = [...workers].flatMap(({ inFlight }) => [...inFlight.values()]);
+    return new Set(inThreads.filter(({ kind }) => kind === 'document').map(({ org }) => org));
   }
 
   function send(worker: Worker, texts: QueuedText[]): void {
     if (texts.length === 0) return;
     for (const text of texts) {
       worker.inFlight.set(text.number, text);
-      if (!text.urgent) worker.documents += 1;
+      if (text.urgent) worker.urgentTokens += text.tokens;
+      else worker.documents += 1;
     }
     worker.thread.send(
       texts.map(({ number, text }) => ({ number, text })),
@@ -146,13 +153,13 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
 
   async function embed(
     texts: readonly string[],
-    urgent: boolean,
+    kind: QueuedText['kind'],
     signal?: AbortSignal,
     org?: string,
   ): Promise<Float32Array[]> {
     if (closed) throw new EmbeddingError('The embedding model has been closed.', false);
     signal?.throwIfAborted();
-    const { vectors, abandon } = queue.add(texts, urgent, org);
+    const { vectors, abandon } = queue.add(texts, kind, org);
     dispatch();
     if (!signal) return vectors;
     const abort = () => abandon(signal.reason);
@@ -166,12 +173,12 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
     embedDocuments: (texts, signal, org) =>
       embed(
         texts.map((text) => model.document_prefix + text),
-        false,
+        'document',
         signal,
         org,
       ),
-    async embedQuery(text, signal) {
-      const [vector] = await embed([model.query_prefix + text], true, signal);
+    async embedQuery(text, signal, org) {
+      const [vector] = await embed([model.query_prefix + text], 'query', signal, org);
       return vector!;
     },
     async warm() {

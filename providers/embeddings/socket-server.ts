@@ -16,16 +16,16 @@ type Kind = keyof typeof QUEUE;
  */
 export function createEmbeddingServer(embedder: Embedder, queue: Record<Kind, number> = QUEUE): Server {
   const waiting = { documents: 0, query: 0 };
-  /** Documents by organisation. */
-  const waitingOf = new Map<string, number>();
+  /** By organisation. */
+  const waitingOf = { documents: new Map<string, number>(), query: new Map<string, number>() };
 
   async function embed(kind: Kind, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const texts = await readTexts(request);
     if (!texts) return void response.writeHead(STATUS.rejected).end('The request is not a list of texts.');
-    const org = kind === 'documents' ? orgOf(request) : undefined;
+    const org = orgOf(request);
     // A full queue still accepts a request of an organisation that has no texts in it, and a request larger than the queue
     // when nothing waits.
-    const own = org === undefined ? waiting[kind] : (waitingOf.get(org) ?? 0);
+    const own = org === undefined ? waiting[kind] : (waitingOf[kind].get(org) ?? 0);
     if (own > 0 && waiting[kind] + texts.length > queue[kind]) {
       return void response.writeHead(STATUS.busy).end('Too many texts are waiting for the embedding model.');
     }
@@ -36,7 +36,7 @@ export function createEmbeddingServer(embedder: Embedder, queue: Record<Kind, nu
       const { signal } = disconnected;
       const vectors = await (kind === 'documents'
         ? embedder.embedDocuments(texts, signal, org)
-        : Promise.all(texts.map((text) => embedder.embedQuery(text, signal))));
+        : Promise.all(texts.map((text) => embedder.embedQuery(text, signal, org))));
       response.end(packVectors(vectors));
     } catch (error) {
       const retryable = !(error instanceof EmbeddingError) || error.retryable;
@@ -49,9 +49,9 @@ export function createEmbeddingServer(embedder: Embedder, queue: Record<Kind, nu
   function count(kind: Kind, change: number, org: string | undefined): void {
     waiting[kind] += change;
     if (org === undefined) return;
-    const own = (waitingOf.get(org) ?? 0) + change;
-    if (own === 0) waitingOf.delete(org);
-    else waitingOf.set(org, own);
+    const own = (waitingOf[kind].get(org) ?? 0) + change;
+    if (own === 0) waitingOf[kind].delete(org);
+    else waitingOf[kind].set(org, own);
   }
 
   const server = createServer((request, response) => {

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { Embedder } from '../../domain/content/search.js';
 import { EmbeddingError } from '../../domain/errors.js';
+import { createSemaphore } from '../../domain/semaphore.js';
 import { BUILT_IN_MODEL, type LocalModel } from './local-model.js';
 import { MAX_CHARACTERS, MAX_TEXTS, ORG_HEADER, PATHS, STATUS, unpackVectors } from './socket-protocol.js';
 
@@ -14,7 +15,7 @@ export interface SocketEmbedderOptions {
   patienceMs?: { documents: number; query: number };
 }
 
-/** Requests at a time: those of all activities, because organisations take turns in the process, and not before it. */
+/** Requests at a time: those of all activities. Organisations take turns for them, as their texts do in the process. */
 const CONNECTIONS = { documents: 64, query: 16 };
 /** A restart takes about two seconds. A client that sends a query waits for its response. */
 const PATIENCE_MS = { documents: 30_000, query: 5_000 };
@@ -45,6 +46,7 @@ export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
       bodyTimeout: RESPONSE_MS[kind],
     });
   const pools = { documents: pool('documents'), query: pool('query') };
+  const places = { documents: createSemaphore(CONNECTIONS.documents), query: createSemaphore(CONNECTIONS.query) };
   const closing = new AbortController();
 
   async function embed(
@@ -60,8 +62,8 @@ export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
     let unavailableSince: number | undefined;
     let lost = 0;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-      ended.throwIfAborted();
-      const outcome = await attempt(pools[kind], request, texts.length, model.dimensions);
+      await places[kind].acquire(ended, org);
+      const outcome = await attempt(pools[kind], request, texts.length, model.dimensions).finally(places[kind].release);
       if ('vectors' in outcome) return outcome.vectors;
       if (outcome.retry === 'lost') lost += 1;
       if (outcome.retry === 'busy' && kind === 'documents') {
@@ -85,8 +87,8 @@ export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
       );
       return (await Promise.all(groups.map((group) => embed('documents', group, signal, org)))).flat();
     },
-    async embedQuery(text, signal) {
-      const [vector] = await embed('query', [text], signal);
+    async embedQuery(text, signal, org) {
+      const [vector] = await embed('query', [text], signal, org);
       return vector!;
     },
     async close() {

@@ -6,12 +6,16 @@ const LONGEST_TEXT = 512;
 const SMALLEST_WINDOW = 256;
 /** Tokens of a short text, such as a note. It takes some hundredths of a second. */
 const SHORT_TEXT = 64;
+/** Tokens of questions that a thread has at a time: the questions of other organisations wait for no more. */
+const QUESTIONS = 512;
 /** A longer word has several tokens. */
 const LETTERS_PER_TOKEN = 6;
 
 export interface QueuedText {
   number: number;
   text: string;
+  kind: 'query' | 'document';
+  /** Goes before the documents. */
   urgent: boolean;
   org: string | undefined;
   /** Estimated. */
@@ -24,85 +28,106 @@ export interface QueuedText {
 
 /** Texts that wait for a thread with the model. */
 export function createTextQueue() {
-  let queries: QueuedText[] = [];
-  let documents: QueuedText[] = [];
+  const waiting = { query: createTurns(), document: createTurns() };
   let lastNumber = 0;
-  /** The turn of the last text that was taken. New calls start at it, so they are not behind texts with later turns. */
-  let lastTurn = 0;
 
   return {
     get size() {
-      return queries.length + documents.length;
+      return waiting.query.texts.length + waiting.document.texts.length;
     },
     /**
      * @param org whose texts they are. Without it, each call has turns of its own
      * @returns the vectors, and a function that takes the texts back and rejects with the reason
      */
-    add(texts: readonly string[], urgent: boolean, org?: string) {
+    add(texts: readonly string[], kind: QueuedText['kind'], org?: string) {
       const added: QueuedText[] = [];
-      const firstTurn = nextTurnOf(org);
+      const turns = waiting[kind];
+      const firstTurn = turns.nextOf(org);
+      const urgent = kind === 'query';
       const vectors = texts.map(
         (text, index) =>
           new Promise<Float32Array>((resolve, reject) => {
             lastNumber += 1;
-            // Organisations take turns text by text, so that one text does not wait for all texts of another organisation.
             const turn = firstTurn + index;
-            const tokens = urgent ? 0 : countTokens(text);
-            added.push({ number: lastNumber, text, urgent, org, tokens, turn, resolve, reject });
+            const tokens = countTokens(text);
+            added.push({ number: lastNumber, text, kind, urgent, org, tokens, turn, resolve, reject });
           }),
       );
-      if (urgent) queries.push(...added);
-      else documents = [...documents, ...added].sort((a, b) => a.turn - b.turn);
+      turns.add(added);
       return {
         vectors: Promise.all(vectors),
         abandon(reason: unknown) {
-          const own = new Set(added);
-          queries = queries.filter((text) => !own.has(text));
-          documents = documents.filter((text) => !own.has(text));
+          turns.remove(added);
           for (const text of added) text.reject(reason);
         },
       };
     },
-    takeQueries(): QueuedText[] {
-      return queries.splice(0);
+    /** @param given tokens of urgent texts that the thread has already @returns the questions whose turn it is */
+    takeQueries(given: number): QueuedText[] {
+      return given < QUESTIONS ? waiting.query.take(QUESTIONS - given) : [];
     },
     /**
      * Takes a short document of each organisation that has none in a thread: it does not wait for the long texts of others
      * that a thread has already. It is urgent from then on.
      */
     takeShort(embedded: ReadonlySet<string | undefined>): QueuedText[] {
-      const first = new Map(documents.toReversed().map((text) => [text.org, text]));
+      const first = new Map(waiting.document.texts.toReversed().map((text) => [text.org, text]));
       const short = [...first.values()].filter(
         ({ org, tokens }) => org !== undefined && !embedded.has(org) && tokens <= SHORT_TEXT,
       );
-      if (short.length > 0) documents = documents.filter((text) => !short.includes(text));
+      if (short.length > 0) waiting.document.remove(short);
       for (const text of short) text.urgent = true;
       return short;
     },
     /** @returns the documents whose turn it is: a window, or the share of one of so many threads if that is less */
     takeDocuments(threads: number): QueuedText[] {
-      const all = documents.reduce((sum, { tokens }) => sum + tokens, 0);
-      const window = Math.min(WINDOW, Math.max(SMALLEST_WINDOW, all / threads));
-      let taken = 0;
-      let count = 0;
-      for (const { tokens } of documents) {
-        taken += tokens;
-        if (count > 0 && taken > window) break;
-        count += 1;
-      }
-      lastTurn = documents[count - 1]?.turn ?? lastTurn;
-      return documents.splice(0, count);
+      const all = waiting.document.texts.reduce((sum, { tokens }) => sum + tokens, 0);
+      return waiting.document.take(Math.min(WINDOW, Math.max(SMALLEST_WINDOW, all / threads)));
     },
     rejectAll(error: Error): void {
-      for (const text of [...queries.splice(0), ...documents.splice(0)]) text.reject(error);
+      for (const turns of Object.values(waiting)) {
+        for (const text of turns.texts) text.reject(error);
+        turns.remove(turns.texts);
+      }
     },
   };
+}
 
-  function nextTurnOf(org: string | undefined): number {
-    // The documents are in the order of their turns.
-    const last = org === undefined ? undefined : documents.findLast((text) => text.org === org);
-    return last === undefined ? lastTurn : Math.max(lastTurn, last.turn + 1);
-  }
+/** Organisations take turns text by text, so that one text does not wait for all texts of another organisation. */
+function createTurns() {
+  /** In the order of their turns. */
+  let texts: QueuedText[] = [];
+  /** The turn of the last text that was taken. New calls start at it, so they are not behind texts with later turns. */
+  let lastTurn = 0;
+
+  return {
+    get texts(): readonly QueuedText[] {
+      return texts;
+    },
+    nextOf(org: string | undefined): number {
+      const last = org === undefined ? undefined : texts.findLast((text) => text.org === org);
+      return last === undefined ? lastTurn : Math.max(lastTurn, last.turn + 1);
+    },
+    add(added: readonly QueuedText[]): void {
+      texts = [...texts, ...added].sort((a, b) => a.turn - b.turn);
+    },
+    remove(removed: readonly QueuedText[]): void {
+      const gone = new Set(removed);
+      texts = texts.filter((text) => !gone.has(text));
+    },
+    /** @returns the next text, and the following ones while all of them have no more than so many tokens */
+    take(tokens: number): QueuedText[] {
+      let taken = 0;
+      let count = 0;
+      for (const text of texts) {
+        taken += text.tokens;
+        if (count > 0 && taken > tokens) break;
+        count += 1;
+      }
+      lastTurn = texts[count - 1]?.turn ?? lastTurn;
+      return texts.splice(0, count);
+    },
+  };
 }
 
 /** @returns about as many tokens as the model reads of the text: signs and characters of other scripts are one each */

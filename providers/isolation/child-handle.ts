@@ -1,7 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deserialize } from 'node:v8';
+import { permissionArguments } from './permissions.js';
+import { preferOthers } from './prefer-others.js';
 import {
   type ChildOptions,
   type FromChild,
@@ -14,7 +20,9 @@ import {
 
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
 /** The child reads untrusted input, so it gets none of the secrets in the environment. */
-const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'MALLOC_ARENA_MAX'];
+const PASSED_ON = ['PATH', 'TZ', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'MALLOC_ARENA_MAX'];
+/** Fields of tasks that name files: the one that is read, and the one that a feed's pages are written to. */
+const FILES = ['path', 'contents'];
 /** What V8 and native allocators print before they abort for lack of memory. */
 const NO_MEMORY = /out of memory|heap limit|allocation fail|bad_alloc/i;
 /** Characters kept of what a child last wrote to stderr. */
@@ -39,19 +47,39 @@ export interface Child {
   onExit(listener: () => void): void;
 }
 
-/** Starts a child process. @param memoryMb of its JavaScript heap. @throws Error when the system has no room for a process */
-export function startChild(options: ChildOptions, memoryMb: number): Child {
-  const child: ChildProcess = fork(CHILD, [JSON.stringify(options)], {
-    execArgv: [`--max-old-space-size=${memoryMb}`, '--max-semi-space-size=16'],
-    env: Object.fromEntries(PASSED_ON.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))),
+export interface StartOptions extends Omit<ChildOptions, 'parent' | 'folder'> {
+  /** JavaScript heap in MiB. */
+  memoryMb: number;
+  /** Whether the work loads native packages. */
+  addons: boolean;
+}
+
+/**
+ * Starts a child process that may use code, the files of its task, and nothing else.
+ * @throws Error when the system has no room for a process
+ */
+export function startChild({ memoryMb, addons, ...options }: StartOptions): Child {
+  const folder = mkdtempSync(join(tmpdir(), 'postback-reader-'));
+  const child: ChildProcess = fork(CHILD, [JSON.stringify({ ...options, parent: process.pid, folder })], {
+    execArgv: [`--max-old-space-size=${memoryMb}`, '--max-semi-space-size=16', ...permissionArguments(folder, addons)],
+    env: {
+      ...Object.fromEntries(PASSED_ON.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))),
+      TMPDIR: folder,
+    },
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   // An error event follows when the process cannot be started or a message cannot be sent.
   child.on('error', () => child.kill('SIGKILL'));
-  if (child.pid === undefined) throw new Error('no process could be started');
+  const removeFolder = () => rm(folder, { recursive: true, force: true }).catch(() => undefined);
+  if (child.pid === undefined) {
+    void removeFolder();
+    throw new Error('no process could be started');
+  }
+  preferOthers(child.pid);
   // `close` and not `exit`, so that all of stderr has been read.
-  const exited = once(child, 'close').catch(() => [null, null]) as Promise<[number | null, NodeJS.Signals | null]>;
+  const closed = once(child, 'close').catch(() => [null, null]) as Promise<[number | null, NodeJS.Signals | null]>;
+  const exited = closed.finally(removeFolder);
   let stderr = '';
   child.stderr!.on('data', (text) => {
     stderr = (stderr + text).slice(-TAIL);
@@ -60,7 +88,7 @@ export function startChild(options: ChildOptions, memoryMb: number): Child {
   let resident = 0;
   /** Ends the wait for the running task. */
   let stop = new AbortController();
-  void exited.then(([code, signal]) => {
+  void closed.then(([code, signal]) => {
     alive = false;
     const outOfMemory = signal === OUT_OF_MEMORY || NO_MEMORY.test(stderr);
     stop.abort(outOfMemory ? new TaskLimitError('memory') : new ProcessLostError(signal ?? `exit code ${code}`));
@@ -100,10 +128,25 @@ export function startChild(options: ChildOptions, memoryMb: number): Child {
     return { result: deserialize(message.result) as Result };
   }
 
+  /** The task with its files at paths that the child may use. What the last task left there is removed. */
+  function withLinks(task: unknown): unknown {
+    if (!alive) return task;
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+    if (typeof task !== 'object' || task === null) return task;
+    const links: Record<string, string> = {};
+    for (const [field, file] of Object.entries(task)) {
+      if (!FILES.includes(field) || typeof file !== 'string') continue;
+      links[field] = join(folder, field);
+      // Node's permission model checks the link's place, not the file's. The child cannot make such links itself.
+      symlinkSync(resolve(file), links[field]);
+    }
+    return Object.keys(links).length > 0 ? { ...task, ...links } : task;
+  }
+
   async function run<Result, Part>(task: unknown, options: TaskOptions<Part>): Promise<Result> {
     let outcome: { result: Result } | { error: Error };
     try {
-      outcome = await converse<Result, Part>(task, options);
+      outcome = await converse<Result, Part>(withLinks(task), options);
     } catch (error) {
       // Whatever the reason, the child is in the middle of the task.
       await end();

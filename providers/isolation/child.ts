@@ -1,13 +1,10 @@
-import { readdirSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { rmSync } from 'node:fs';
 import { serialize, setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { ChildOptions, FromChild, ToChild, Work } from './protocol.js';
 
 /** Entry point of a child process. It runs one task at a time. */
 const options = JSON.parse(process.argv[2]!) as ChildOptions;
-/** Against a busy process of the product, a task gets a quarter of a core. */
-const NICENESS = 5;
 /**
  * How long WebAssembly runs before V8 optimises it. Most children read one file or a page or two, and optimising the OCR
  * engine took more processor time than the first page. Set here, because Node does not start with an argument that its V8
@@ -20,7 +17,10 @@ process.on('message', (message: ToChild) => {
   if ('next' in message) parentTookPart();
   else void run(message.task);
 });
-process.on('disconnect', () => process.exit());
+process.on('disconnect', () => {
+  rmSync(options.folder, { recursive: true, force: true });
+  process.exit();
+});
 /** A running task that does not wait for its parent. */
 let isRunning = false;
 // Emitted when nothing is in progress that could wake this process up, the channel to the parent apart.
@@ -31,8 +31,6 @@ process.on('beforeExit', () => {
 // A Ctrl-C reaches all processes of a terminal. The parent decides when this one ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 setFlagsFromString(WASM_BUDGET);
-raiseOutOfMemoryScore();
-yieldToOthers();
 new Worker(new URL('./watchdog.js', import.meta.url), {
   workerData: options,
   resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
@@ -85,23 +83,4 @@ class OutputExceeded extends Error {}
 
 function send(message: FromChild): void {
   process.send?.(message);
-}
-
-/** Where the system kills a process because memory is short, it takes this one and not its parent. */
-function raiseOutOfMemoryScore(): void {
-  try {
-    writeFileSync('/proc/self/oom_score_adj', '1000');
-  } catch {
-    // Only Linux has this file.
-  }
-}
-
-/** The work on untrusted input gets the processor time that the product leaves, and less than its share when it is short. */
-function yieldToOthers(): void {
-  try {
-    // On Linux, a priority belongs to a thread. Later threads inherit it.
-    for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), NICENESS);
-  } catch {
-    setPriority(NICENESS);
-  }
 }

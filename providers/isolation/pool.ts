@@ -14,6 +14,8 @@ export interface ProcessPoolOptions {
   timeoutMs: number;
   /** Bytes that one task may return. */
   maxOutputBytes?: number;
+  /** Whether the work loads native packages, which Node's permission model does not bind. Default: it may not. */
+  addons?: boolean;
   /** How long a process waits for its next task. Default: three seconds. */
   idleMs?: number | undefined;
 }
@@ -55,7 +57,7 @@ const IDLE_MS = 3_000;
 export function createProcessPool<Task, Result, Part = never>(
   options: ProcessPoolOptions,
 ): ProcessPool<Task, Result, Part> {
-  const { memoryMb, timeoutMs, idleMs = IDLE_MS, maxOutputBytes = 256 * 1024 * 1024 } = options;
+  const { memoryMb, timeoutMs, addons = false, idleMs = IDLE_MS, maxOutputBytes = 256 * 1024 * 1024 } = options;
   const residentMb = options.residentMb ?? memoryMb + 128;
   const semaphore = createSemaphore(options.processes);
   const children = new Set<Child>();
@@ -63,7 +65,7 @@ export function createProcessPool<Task, Result, Part = never>(
 
   function start(): Child {
     const { href: worker } = options.worker;
-    const child = startChild({ worker, parent: process.pid, residentMb, maxOutputBytes }, memoryMb);
+    const child = startChild({ worker, residentMb, maxOutputBytes, memoryMb, addons });
     children.add(child);
     child.onExit(() => children.delete(child));
     return child;

@@ -16,6 +16,8 @@ export interface ChildOptions {
   worker: string;
   /** The process that the child must not outlive. */
   parent: number;
+  /** The only folder that the child may use. It removes it when the parent has ended. */
+  folder: string;
   /** Resident memory after which the child ends itself, in MiB. */
   residentMb: number;
   /** Bytes that one task may return, in all parts. */

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { type ChildOptions, OUT_OF_MEMORY } from './protocol.js';
 
@@ -6,9 +7,12 @@ import { type ChildOptions, OUT_OF_MEMORY } from './protocol.js';
  * busy, and does not need the parent's event loop.
  */
 const CHECK_MS = 25;
-const { parent, residentMb } = workerData as ChildOptions;
+const { parent, folder, residentMb } = workerData as ChildOptions;
 
 setInterval(() => {
-  if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL');
+  if (process.ppid !== parent) {
+    rmSync(folder, { recursive: true, force: true });
+    process.kill(process.pid, 'SIGKILL');
+  }
   if (process.memoryUsage.rss() > residentMb * 1024 * 1024) process.kill(process.pid, OUT_OF_MEMORY);
 }, CHECK_MS);

@@ -208,12 +208,12 @@ export function createRetrieval(deps: RetrievalDependencies) {
 
   /** @returns the vector of the query, of the model that the database's vectors have; null: only full text is searched */
   async function vectorOf(
-    { _id, index }: QueriedDatabase,
+    { _id, org, index }: QueriedDatabase,
     { mode, query }: QueryRequest,
   ): Promise<Float32Array | null> {
     if (mode === 'text') return null;
     const embedder = deps.embedders.find(index.embeddings);
-    if (embedder) return queryVectors.get(embedder, _id, query);
+    if (embedder) return queryVectors.get(embedder, _id, query, org);
     if (mode !== 'vector') return null;
     if (!deps.embedders.current) {
       throw new ServiceError('SERVICE_UNAVAILABLE', 'No embedding model is available: query_by can only be "text".');

@@ -132,7 +132,8 @@ describe('the queue of the embedding process', () => {
         calls.push({ texts, signal: signal!, org, finish, fail: reject });
         signal!.addEventListener('abort', () => reject(signal!.reason));
       }),
-    embedQuery: async () => new Float32Array(384),
+    embedQuery: async (text, signal, org) =>
+      text === 'held' ? (await held.embedDocuments([text], signal, org))[0]! : new Float32Array(384),
     close: async () => undefined,
   };
   const connect = (patience = PATIENCE_MS) => {
@@ -193,6 +194,30 @@ describe('the queue of the embedding process', () => {
     await first;
     (await nextCall(3)).finish();
     expect(await second).toHaveLength(1);
+  });
+
+  test('is full of the questions of one organisation, and accepts that of another', async () => {
+    const many = Array.from({ length: 3 }, () => connect().embedQuery('held', undefined, 'many'));
+    await nextCall(2);
+    const one = connect(0).embedQuery('held', undefined, 'one');
+    expect((await nextCall(3)).org).toBe('one');
+    for (const { finish } of calls) finish();
+    await one;
+    (await nextCall(4)).finish();
+    await Promise.all(many);
+  });
+
+  test('receives the question of an organisation although another has many more in the same client', async () => {
+    await new Promise((resolve) => server.close(resolve));
+    server = createEmbeddingServer(held);
+    await listenOnSocket(server, socketPath);
+    const client = connect();
+    const all = Array.from({ length: 40 }, () => client.embedQuery('held', undefined, 'many'));
+    await nextCall(16);
+    all.push(client.embedQuery('held', undefined, 'one'));
+    for (let number = 1; number <= 41; number += 1) (await nextCall(number)).finish();
+    await Promise.all(all);
+    expect(calls.findIndex(({ org }) => org === 'one')).toBeLessThan(20);
   });
 
   test('receives the texts of one client as they come, and not only a few calls at a time', async () => {

@@ -55,7 +55,7 @@ test('batches hold texts of the same length and at most the allowed tokens', () 
 test('a turn has few texts, also when they are short and have many tokens', () => {
   const taken = (text: string) => {
     const queue = createTextQueue();
-    void queue.add(Array<string>(40).fill(text), false);
+    void queue.add(Array<string>(40).fill(text), 'document');
     return queue.takeDocuments(1).length;
   };
   expect(taken('lamp keeper '.repeat(40))).toBeGreaterThan(10);
@@ -188,6 +188,31 @@ await describeWithModel('the local embedder', (files) => {
     const many = Array.from({ length: 30 }, () => embed('many'));
     await Promise.all([...many, embed('one')]);
     expect(order.indexOf('one')).toBeLessThan(order.length / 2);
+  });
+
+  describe('beside twelve long questions of one organisation', () => {
+    const long = 'words '.repeat(500);
+
+    /** @returns how many of the questions are embedded before the text */
+    async function answeredBefore(embedText: () => Promise<unknown>): Promise<number> {
+      let answered = 0;
+      const flood = Array.from({ length: 12 }, () =>
+        embedder.embedQuery(long, undefined, 'many').then(() => {
+          answered += 1;
+        }),
+      );
+      const before = await embedText().then(() => answered);
+      await Promise.all(flood);
+      return before;
+    }
+
+    test('the question of another organisation waits for few of them', async () => {
+      expect(await answeredBefore(() => embedder.embedQuery(long, undefined, 'one'))).toBeLessThanOrEqual(4);
+    });
+
+    test('a document waits for few of them', async () => {
+      expect(await answeredBefore(() => embedder.embedDocuments([long], undefined, 'one'))).toBeLessThanOrEqual(4);
+    });
   });
 
   test('a short text waits for few long ones', async () => {

@@ -15,7 +15,7 @@ describe('vectors of queries', () => {
       },
     };
     const { get } = createQueryVectors();
-    const vectors = { get: (database: string, query: string) => get(model, database, query) };
+    const vectors = { get: (database: string, query: string) => get(model, database, query, 'acme') };
     return { model, vectors };
   }
 

@@ -36,6 +36,8 @@ export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
     worker: new URL('./picture-worker.js', import.meta.url),
     processes: 1,
     memoryMb: PICTURE_MEMORY_MB,
+    // sharp decodes pictures.
+    addons: true,
     timeoutMs: PICTURE_TIMEOUT_MS,
   });
   const runs = {

@@ -71,6 +71,8 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     processes: options.processes,
     memoryMb: MEMORY_MB,
     residentMb: RESIDENT_MB,
+    // sharp decodes pictures.
+    addons: true,
     timeoutMs: options.timeoutMs,
     idleMs: options.idleMs,
   });
