@@ -41,7 +41,6 @@ export function createBacklogMetrics(
   );
   const due = gauge('postback_deliveries_due', 'Deliveries that could be attempted now.');
   const dueAge = gauge('postback_delivery_lag_seconds', 'For how long the first of the due deliveries has been due.');
-  const inLanes = gauge('postback_deliveries_in_lanes', 'Deliveries that wait in lanes; counted up to 10,000.');
   const jobs = byState('postback_jobs_unfinished', 'AI jobs in progress, by status; counted up to 10,000.');
   const jobAge = gauge('postback_job_lag_seconds', 'Age of the oldest AI job that is still in progress.');
   const crews = byState('postback_crews_unfinished', 'Crew executions in progress, by status; counted up to 10,000.');
@@ -98,7 +97,6 @@ export function createBacklogMetrics(
     rows.set(backlog.rowsDue);
     due.set(backlog.deliveriesDue.count);
     dueAge.set(ageOf(backlog.deliveriesDue.since));
-    inLanes.set(backlog.deliveriesInLanes);
     jobAge.set(ageOf(backlog.jobs.oldest));
     crewWait.set(ageOf(backlog.crewsWaitingSince));
   }

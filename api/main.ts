@@ -148,7 +148,7 @@ function apiDependencies(
     ...shared,
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
     registry,
-    starters: createStarters(client, TEMPORAL_CALL_MS, shared.lanes.flags, createStarterMetrics(registry)),
+    starters: createStarters(client, TEMPORAL_CALL_MS, createStarterMetrics(registry)),
     temporalUi: config.POSTBACK_TEMPORAL_UI_URL
       ? { url: config.POSTBACK_TEMPORAL_UI_URL.replace(/\/$/, ''), namespace: config.TEMPORAL_NAMESPACE }
       : null,

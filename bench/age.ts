@@ -45,7 +45,7 @@ export async function age(scale = '1'): Promise<void> {
     await call(instance, 'POST', '/webhooks/indexing', { url: receiver.url, generate_signing_secret: true });
     await measure('Deliveries', part(DELIVERIES), async (size) => {
       const target = receiver.count() + size;
-      await completions.many('lanes', size, GROUP);
+      await completions.many('product', size, GROUP);
       await receiver.reached(target);
     });
     await call(instance, 'DELETE', '/webhooks/indexing');

@@ -27,8 +27,8 @@ import {
 
 /** Repetitions of each kind of work. */
 const REPETITIONS = 200;
-/** Deliveries in a lane, and those in a transaction: as many as the end of a group of items commits. */
-const IN_LANES = { deliveries: 1_000, group: 50 };
+/** Deliveries without workflows, and those in a transaction: as many as the end of a group of items commits. */
+const UNFOLLOWED = { deliveries: 1_000, group: 50 };
 /** Repetitions of slow work; the counts hardly differ between repetitions. */
 const FEW_REPETITIONS = 50;
 /** As many retries as the product makes, with short delays. */
@@ -81,8 +81,11 @@ export async function footprint(): Promise<void> {
       show(`delivery, rejected ${rejections} times`, await cost(FEW_REPETITIONS, 'deliverWebhook', deliver));
     }
     receiver.rejectFirst(0);
-    const { deliveries, group } = IN_LANES;
-    show('delivery in a lane', await cost(deliveries, null, inLanes(instance, temporal, deliveries, group)));
+    const { deliveries, group } = UNFOLLOWED;
+    show(
+      'delivery without a workflow',
+      await cost(deliveries, null, unfollowed(instance, temporal, deliveries, group)),
+    );
     groups['delivery record on disk'] = await measureOnDisk(instance);
 
     show('AI job', await cost(REPETITIONS, 'runAiJob', () => submitShortJob(instance)));
@@ -132,13 +135,13 @@ function deliverySender({ collections }: BenchInstance, starters: Starters) {
 }
 
 /** Commits so many deliveries in groups, and waits until they are delivered. */
-function inLanes(instance: BenchInstance, temporal: Client, count: number, group: number) {
+function unfollowed(instance: BenchInstance, temporal: Client, count: number, group: number) {
   const completions = createCompletions(instance, temporal);
   const delivered = () => instance.collections.deliveries.countDocuments({ status: 'delivered' });
   return async (n: number) => {
     if (n > 0) return;
     const target = (await delivered()) + count;
-    await completions.many('lanes', count, group);
+    await completions.many('product', count, group);
     while ((await delivered()) < target) await wait(100);
   };
 }

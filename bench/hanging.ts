@@ -34,11 +34,11 @@ export async function hanging(count = String(DELIVERIES), seconds = String(OBSER
     await registrations.register('hanging', receiver.url, ['indexing.status_changed']);
     await registrations.register('healthy', other.url, ['indexing.status_changed']);
 
-    const send = () => healthy.one('lanes', 1);
+    const send = () => healthy.one('product', 1);
     for (let n = 0; n < 20; n += 1) await other.time(send);
     const quiet = await observe(instance, observedMs, 'quiet', () => other.time(send));
     await backlog.backlog(Number(count));
-    await backlog.startLane();
+    await backlog.backlogDue();
     await wait(observedMs);
     const idle = await observe(instance, observedMs, `with ${count} deliveries that wait`);
     const busy = await observe(instance, observedMs, `with ${count} deliveries that wait, and another receiver`, () =>

@@ -3,13 +3,13 @@ import { age } from './age.js';
 import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
 import { fairness } from './fairness.js';
+import { firstAttempts } from './first-attempts.js';
 import { footprint } from './footprint.js';
 import { fusion } from './fusion.js';
 import { hanging } from './hanging.js';
 import { hostile } from './hostile.js';
 import { indexing } from './indexing.js';
 import { jobs } from './jobs.js';
-import { lanes } from './lanes.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
 import { overview } from './overview/index.js';
@@ -30,7 +30,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   hostile: { run: hostile, argument: '[<pattern>]' },
   latency: { run: latency, argument: '[<chunks>]' },
   memory: { run: memory, argument: '[<items>]' },
-  lanes: { run: lanes, argument: '[<scale>]' },
+  'first-attempts': { run: firstAttempts, argument: '[<scale>]' },
   jobs: { run: jobs },
   indexing: { run: indexing },
   deliveries: { run: deliveryList },

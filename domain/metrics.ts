@@ -41,8 +41,6 @@ export interface Backlog {
   deliveries: Waiting;
   /** Deliveries that could be attempted now, and when the first of them was due. */
   deliveriesDue: { count: number; since: Date | null };
-  /** Deliveries that wait in lanes. */
-  deliveriesInLanes: number;
   jobs: Waiting;
   crews: Waiting;
   /** Since when the first of the crews that wait for a person has waited. */

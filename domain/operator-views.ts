@@ -37,9 +37,9 @@ export const OPERATOR_VIEWS: readonly OperatorView[] = [
     shows: 'callbacks that failed for good',
   },
   {
-    name: 'Lanes',
-    query: 'WorkflowType="deliverLane" AND ExecutionStatus="Running"',
-    shows: 'lanes that send callbacks now',
+    name: 'Delivery backlogs',
+    query: 'WorkflowType="followBacklog" AND ExecutionStatus="Running"',
+    shows: 'receivers with more than a thousand failed callbacks',
   },
   { name: 'Failed AI jobs', query: 'PostbackOutcome="fail"', shows: 'jobs that failed' },
   {

@@ -13,8 +13,7 @@ export const INTERNAL_ERROR = 'INTERNAL_ERROR';
 
 /**
  * Kinds of records whose workflow a crash can lose. `connectors` are those whose schedule or removal Temporal may not
- * know, `index_rows` are items whose index rows are out of date, `delivery_lanes` are lanes with overdue deliveries,
- * `authentications` are those that are open after their time, `index_rebuilds` those with new vectors.
+ * know, `index_rows` are items whose index rows are out of date, `authentications` are those that are open after their time, `index_rebuilds` those with new vectors.
  */
 export const STALE_KINDS = [
   'items',
@@ -25,7 +24,6 @@ export const STALE_KINDS = [
   'removals',
   'connectors',
   'index_rows',
-  'delivery_lanes',
   'replays',
   'authentications',
   'index_rebuilds',

@@ -175,7 +175,7 @@ export const settingsSchema = z.object({
   /** The same for callbacks of jobs and crews. */
   POSTBACK_CALLBACK_SCHEDULE_MS: schedule(CALLBACK_DELIVERY_POLICY),
   /** Workflows that send first attempts together under load; 0: every delivery has its own workflow. */
-  POSTBACK_DELIVERY_LANES: z.coerce.number().int().min(0).max(256).default(4),
+  POSTBACK_DELIVERY_WORKFLOWS_PER_SECOND: z.coerce.number().int().min(1).max(10_000).default(15),
   POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(INDEXING_DELIVERY_POLICY.timeoutMs),
 
   /** `on`: workers get tasks only after `postback worker promote` has made their version the current version. */

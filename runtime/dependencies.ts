@@ -4,7 +4,7 @@ import { createEmbedders } from '../domain/content/embedding-models.js';
 import type { EmbeddingMetrics } from '../domain/metrics.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
-import { createLaneSwitch } from '../domain/webhooks/lanes.js';
+import { createLoadSwitch } from '../domain/webhooks/load-switch.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { createActivity } from '../storage/activity.js';
@@ -52,8 +52,7 @@ import { createRateLimiter } from '../storage/rate-limits.js';
 import { createUsage } from '../storage/usage.js';
 import { createClientDeliveries } from '../storage/webhooks/client-deliveries.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
-import { createLaneQueue } from '../storage/webhooks/lane-queue.js';
-import { createLanes } from '../storage/webhooks/lanes.js';
+import { createDeliveryQueue } from '../storage/webhooks/delivery-queue.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { type Config, defaultLimits } from './config.js';
@@ -104,9 +103,8 @@ export async function createSharedDependencies(
   const itemQueue = createItemQueue(collections);
   const registrations = createRegistrations(collections, sealer);
   const deliveryRetentionMs = config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS;
-  const laneSwitch = createLaneSwitch({ lanes: config.POSTBACK_DELIVERY_LANES });
-  const deliveries = createDeliveries(collections, deliveryRetentionMs, laneSwitch);
-  const laneQueue = createLaneQueue(collections, deliveryRetentionMs);
+  const loadSwitch = createLoadSwitch({ perSecond: config.POSTBACK_DELIVERY_WORKFLOWS_PER_SECOND });
+  const deliveries = createDeliveries(collections, loadSwitch);
   const modelTokens = createModelTokens(collections);
   return {
     mongoClient: collections.mongoClient,
@@ -167,8 +165,7 @@ export async function createSharedDependencies(
     clientDeliveries: createClientDeliveries(collections),
     replays: createReplays(collections),
     processes: createProcesses(collections),
-    laneQueue,
-    lanes: createLanes(collections, laneQueue),
+    deliveryQueue: createDeliveryQueue(collections, deliveryRetentionMs),
     paymentSigningSecrets: createPaymentSigningSecrets(collections, sealer),
     authentications: createAuthentications(collections, sealer, {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,

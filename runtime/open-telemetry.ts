@@ -16,7 +16,7 @@ import type { TraceSinks } from '../workflows/tracing.js';
 /** How often spans are sent. */
 const SEND_EVERY_MS = 1_000;
 /** Ids in the arguments of activities that become attributes of their spans, such as `postback.delivery`. */
-const IDS = ['item', 'delivery', 'job', 'execution', 'authentication', 'connector', 'batch', 'database_id', 'lane'];
+const IDS = ['item', 'delivery', 'job', 'execution', 'authentication', 'connector', 'batch', 'database_id'];
 /** Routes of probes, which would be most of the traces. */
 const PROBES = /^\/(healthz|readyz|metrics)$/;
 

@@ -7,7 +7,7 @@ import { type Backlog, MAX_COUNTED, type Waiting } from '../domain/metrics.js';
 import { OPEN_AUTHENTICATION_STATES } from '../domain/payments/states.js';
 import { UNFINISHED_DELIVERY_STATES } from '../domain/webhooks/states.js';
 import type { Collections } from './collections.js';
-import { LANE_INDEX } from './indexes.js';
+import { QUEUED } from './webhooks/delivery-queue.js';
 
 /** A count that takes longer fails: metrics must not slow down the work that they measure. */
 const MAX_TIME_MS = 2_000;
@@ -23,17 +23,22 @@ export function createBacklogReader(collections: Collections): (now: Date) => Pr
   const { items, deliveries, aiJobs, crewExecutions, authentications } = collections;
   return async (now) => {
     const due = { $and: [{ $ne: ['$status', 'sweeping'] }, { $lte: ['$next_attempt_at', now] }] };
-    const [itemGroups, rowsDue, deliveryGroups, deliveriesInLanes, jobs, crews, open] = await Promise.all([
+    const [itemGroups, rowsDue, deliveryGroups, jobs, crews, open] = await Promise.all([
       countByState(items, 'indexing_status', UNFINISHED_INDEXING_STATUSES, {
         oldest: { $min: '$batch' },
       }),
       items.countDocuments({ rows_due: { $gt: '' } }, { ...options('rows_due'), limit: MAX_COUNTED }),
-      countByState(deliveries, 'status', UNFINISHED_DELIVERY_STATES, {
-        oldest: { $min: '$created_at' },
-        due: { $sum: { $cond: [due, 1, 0] } },
-        since: { $min: { $cond: [due, '$next_attempt_at', null] } },
-      }),
-      deliveries.countDocuments({ 'queue.receiver': { $gt: '' } }, { ...options(LANE_INDEX), limit: MAX_COUNTED }),
+      countByState(
+        deliveries,
+        'status',
+        UNFINISHED_DELIVERY_STATES,
+        {
+          oldest: { $min: '$created_at' },
+          due: { $sum: { $cond: [due, 1, 0] } },
+          since: { $min: { $cond: [due, '$next_attempt_at', null] } },
+        },
+        { match: QUEUED, index: 'queue' },
+      ),
       countByState(aiJobs, 'status', UNFINISHED_JOB_STATUSES, { oldest: { $min: '$created_at' } }),
       countByState(crewExecutions, 'status', UNFINISHED_EXECUTION_STATUSES, {
         oldest: { $min: '$created_at' },
@@ -49,7 +54,6 @@ export function createBacklogReader(collections: Collections): (now: Date) => Pr
         count: deliveryGroups.reduce((sum, group) => sum + group.due, 0),
         since: earliest(deliveryGroups.map(({ since }) => since)),
       },
-      deliveriesInLanes,
       jobs: waiting(jobs),
       crews: waiting(crews),
       crewsWaitingSince: earliest(crews.map(({ since }) => since)),
@@ -65,19 +69,20 @@ interface Group extends Document {
   oldest: Date | string | null;
 }
 
-/** @param states those of the partial index `to_check` */
+/** @param states those of the partial index that holds unfinished records */
 function countByState<Schema extends Document>(
   collection: Collection<Schema>,
   field: string,
   states: readonly string[],
   sums: Document,
+  { match, index }: { match: Document; index: string } = { match: {}, index: 'to_check' },
 ): Promise<Group[]> {
   const stages = [
-    { $match: { [field]: { $in: states } } },
+    { $match: { [field]: { $in: states }, ...match } },
     { $limit: MAX_COUNTED },
     { $group: { _id: `$${field}`, count: { $sum: 1 }, ...sums } },
   ];
-  return collection.aggregate<Group>(stages, options('to_check')).toArray();
+  return collection.aggregate<Group>(stages, options(index)).toArray();
 }
 
 function waiting(groups: readonly Group[]): Waiting {

@@ -33,7 +33,6 @@ import type { QuotaGateRecord } from './quotas.js';
 import type { RateLimitRecord } from './rate-limits.js';
 import { namedOrOldRecords, namedRecords, type RecordsOf } from './records-of.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
-import type { LaneRecord } from './webhooks/lanes.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
 import type { ReplayRecord } from './webhooks/replays.js';
 
@@ -63,7 +62,6 @@ export interface Collections {
   feedbackTallies: OwnedCollection<FeedbackTallyRecord>;
   registrations: Collection<RegistrationRecord>;
   deliveries: OwnedCollection<DeliveryRecord>;
-  lanes: Collection<LaneRecord>;
   replays: OwnedCollection<ReplayRecord>;
   authentications: OwnedCollection<AuthenticationRecord>;
   eligibilityData: OwnedCollection<EligibilityDataRecord>;
@@ -171,7 +169,6 @@ function collectionsOf(access: Pick<Collections, 'mongoClient' | 'db' | 'now' | 
     feedbackTallies: byOrganisation(db.collection('feedback_tallies')),
     registrations: db.collection('registrations'),
     deliveries: byOrganisation(db.collection('deliveries')),
-    lanes: db.collection('delivery_lanes'),
     replays: byOrganisation(db.collection('delivery_replays')),
     authentications: byOrganisation(db.collection('authentications')),
     eligibilityData: byOrganisation(db.collection('eligibility_data')),

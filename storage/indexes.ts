@@ -41,7 +41,7 @@ export const DOCUMENT_INDEX = { org: 1, doc_id: 1, _id: -1 } as const;
 export const DELIVERY_LIST_INDEX = { org: 1, event_type: 1, status: 1, _id: -1 } as const;
 
 /** Ends with the organisation, so that the first delivery of each receiver is read from the index alone. */
-export const LANE_INDEX = { lane: 1, 'queue.receiver': 1, 'queue.due': 1, _id: 1, org: 1 } as const;
+export const QUEUE_INDEX = { receiver: 1, next_attempt_at: 1, _id: 1, org: 1 } as const;
 
 /** Indexes by collection. Migrations create those that are missing. Every query has its index here; a comment names the query where it is not obvious. */
 export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
@@ -106,13 +106,10 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
       expireAfterSeconds: 0,
       partialFilterExpression: { expires_at: { $gt: new Date(0) } },
     },
-    {
-      key: { check_at: 1 },
-      name: 'to_check',
-      partialFilterExpression: { status: { $in: UNFINISHED_DELIVERY_STATES } },
-    },
-    // The deliveries that wait in a lane, by receiver.
-    { key: LANE_INDEX, partialFilterExpression: { 'queue.receiver': { $gt: '' } } },
+    // The reconciler. The index holds only deliveries with a workflow.
+    { key: { check_at: 1 }, name: 'to_check', partialFilterExpression: { check_at: { $gt: new Date(0) } } },
+    // The queue of the sender: the unfinished deliveries, by receiver.
+    { key: QUEUE_INDEX, name: 'queue', partialFilterExpression: { next_attempt_at: { $gt: new Date(0) } } },
     // Whether unsent callbacks of jobs still need a retired signing key.
     {
       key: { org: 1, signing_key: 1 },

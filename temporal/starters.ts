@@ -1,6 +1,5 @@
 import type { Client } from '@temporalio/client';
 import type { StarterMetrics } from '../domain/metrics.js';
-import type { LaneFlags } from '../domain/webhooks/lanes.js';
 import { createJobStarters } from './ai-jobs/starters.js';
 import { createConnectorStarters } from './connectors/starters.js';
 import { createContentStarters } from './content/starters.js';
@@ -15,13 +14,12 @@ export type Starters = ReturnType<typeof createStarters>;
  * The workflow starters of all services. A route or an activity receives only those that it uses.
  * @param deadlineMs for each call; without a deadline the client retries for as long as its own policy says
  * @param metrics measure the calls
- * @param laneFlags say which lanes of deliveries run; without them every delivery in a lane sends a signal
  */
-export function createStarters(client: Client, deadlineMs?: number, laneFlags?: LaneFlags, metrics?: StarterMetrics) {
+export function createStarters(client: Client, deadlineMs?: number, metrics?: StarterMetrics) {
   const starter = createWorkflowStarter(client, deadlineMs, metrics);
   return {
     ...createContentStarters(starter),
-    ...createDeliveryStarters(starter, laneFlags),
+    ...createDeliveryStarters(starter),
     ...createJobStarters(starter),
     ...createCrewStarters(starter),
     ...createConnectorStarters(starter),

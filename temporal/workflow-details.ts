@@ -20,7 +20,8 @@ export const WORKFLOW_DETAILS: Readonly<Record<keyof typeof workflows, string>> 
   compactSearchIndex: 'Part of the reconciler: compacts the search index of each database.',
   dropAbandonedFiles: 'Part of the reconciler: deletes expired uploads, and files of requests that stored no work.',
   reconcile: 'Part of the reconciler: starts work whose workflow is missing.',
-  deliverLane: 'Sends first attempts of many deliveries. Pending activity: the heartbeat counts them by outcome.',
+  followBacklog:
+    'Shows failed deliveries that wait without workflows of their own. The sender attempts them when they are due.',
   deliverWebhook: 'Attempts a delivery until it has ended. Pending activity: the last failure, and the next attempt.',
   replayDeliveries: 'Queues deliveries again at the pace of their receiver, for a bulk retry.',
 };

@@ -2,7 +2,7 @@
 export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
   replay: (org: string, replayId: string) => `replay/${org}/${replayId}`,
-  lane: (lane: number) => `deliver-lane/${lane}`,
+  backlog: (org: string, event: string) => `delivery-backlog/${org}/${event}`,
   item: (item: VersionOfItem) => `item/${pathOf(item)}`,
   itemGroup: (org: string, batchId: string, group: number) => `items/${org}/${batchId}/${group}`,
   indexRows: (item: VersionOfItem) => `index-rows/${pathOf(item)}`,

@@ -15,7 +15,6 @@ import type { Collections } from '../storage/collections.js';
 import { createFiles } from '../storage/files/index.js';
 import { INDEXES } from '../storage/indexes.js';
 import { migrate, readMigrations } from '../storage/migrations/run.js';
-import { NOT_CHECKED } from '../storage/webhooks/deliveries.js';
 import { runCommand } from './support/command.js';
 import { openTestCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
@@ -157,16 +156,16 @@ describe('a backup', () => {
   test('makes unfinished records due for the reconciler', async () => {
     const later = new Date(Date.now() + HOUR_MS);
     const waiting = { _id: 'waits' as never, status: 'pending_human_input', check_at: later };
-    const inLane = { _id: 'dlv_1' as never, status: 'pending', check_at: NOT_CHECKED };
+    const unfollowed = { _id: 'dlv_1' as never, status: 'pending', check_at: null };
     await source.db.collection('crew_executions').insertOne(waiting);
-    await source.db.collection('deliveries').insertOne({ ...inLane, dedupe_key: 'one' });
+    await source.db.collection('deliveries').insertOne({ ...unfollowed, dedupe_key: 'one' });
     await source.db.collection('connectors').insertOne({ _id: 'con_1' as never, pending: false, check_at: later });
     await source.db.collection('databases').insertOne({ _id: 'tnt_1' as never, next_index: { generation: 2 } });
     await source.db.collection('index_rebuilds').insertOne({ _id: 'rbd_1' as never, status: 'running' });
     await restoreFrom(await takeBackup());
     const restored = async (name: string) => (await target.db.collection(name).findOne({}))!;
     expect((await restored('crew_executions')).check_at.getTime()).toBeLessThanOrEqual(Date.now());
-    expect((await restored('deliveries')).check_at).toEqual(NOT_CHECKED);
+    expect((await restored('deliveries')).check_at).toBeNull();
     expect(await restored('connectors')).toEqual({ _id: 'con_1', pending: true });
     expect(await restored('databases')).toEqual({ _id: 'tnt_1' });
     expect(await restored('index_rebuilds')).toMatchObject({ status: 'cancelled' });

@@ -45,18 +45,20 @@ describe('what Temporal stores', () => {
     const dataConverter = dataConverterOf(keys);
     const temporal = await connectTemporal(temporalAddress, namespace, {}, dataConverter);
     await registerSearchAttributes(temporal, namespace);
-    await collections.deliveries.insertOne(record);
+    // The senders of earlier tests would make its attempts.
+    await harness.stop();
     const [worker] = (await createWorkers({
       connection,
       namespace,
       dataConverter,
       bundle: await workflowBundle(),
       queues: ['deliveries'],
-      activities: { deliveries: harness.activities({ scheduleMs: [100, 100] }) } as never,
+      activities: { deliveries: harness.activities({ scheduleMs: [1_000, 100] }) } as never,
       graceMs: 0,
       log: pino({ level: 'silent' }),
     })) as [Worker];
     const workflowId = `delivery/${record._id}`;
+    await collections.deliveries.insertOne(record);
     const handle = await temporal.workflow.start('deliverWebhook', {
       workflowId,
       taskQueue: 'deliveries',

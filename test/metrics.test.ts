@@ -144,18 +144,17 @@ test('the backlog counts what is not finished, and says since when the first of 
     { id: 'd', indexing_status: 'completed', batch: batch(60), rows_due: ['chg_one'] },
   ]);
   await insert(collections.deliveries, [
-    { dedupe_key: 'a', status: 'pending', created_at: minutesAgo(3), next_attempt_at: minutesAgo(3) },
-    { dedupe_key: 'b', status: 'failed', created_at: minutesAgo(30), next_attempt_at: minutesAgo(-5) },
-    { dedupe_key: 'c', status: 'failed', created_at: minutesAgo(20), next_attempt_at: minutesAgo(7) },
-    { dedupe_key: 'd', status: 'sweeping', created_at: minutesAgo(1), next_attempt_at: minutesAgo(40) },
-    { dedupe_key: 'e', status: 'delivered', created_at: minutesAgo(90), next_attempt_at: null },
+    { receiver: 'r', dedupe_key: 'a', status: 'pending', created_at: minutesAgo(3), next_attempt_at: minutesAgo(3) },
+    { receiver: 'r', dedupe_key: 'b', status: 'failed', created_at: minutesAgo(30), next_attempt_at: minutesAgo(-5) },
+    { receiver: 'r', dedupe_key: 'c', status: 'failed', created_at: minutesAgo(20), next_attempt_at: minutesAgo(7) },
+    { receiver: 'r', dedupe_key: 'd', status: 'sweeping', created_at: minutesAgo(1), next_attempt_at: minutesAgo(40) },
+    { receiver: 'r', dedupe_key: 'e', status: 'delivered', created_at: minutesAgo(90), next_attempt_at: null },
     {
+      receiver: 'r',
       dedupe_key: 'f',
       status: 'pending',
       created_at: now,
       next_attempt_at: now,
-      lane: 1,
-      queue: { receiver: 'r', due: now },
     },
   ]);
   await insert(collections.aiJobs, [
@@ -173,7 +172,6 @@ test('the backlog counts what is not finished, and says since when the first of 
     rowsDue: 1,
     deliveries: { counts: { pending: 2, failed: 2, sweeping: 1 }, oldest: minutesAgo(30) },
     deliveriesDue: { count: 3, since: minutesAgo(7) },
-    deliveriesInLanes: 1,
     jobs: { counts: { processing: 1 }, oldest: minutesAgo(4) },
     crews: { counts: { pending_human_input: 1, running: 1 }, oldest: minutesAgo(9) },
     crewsWaitingSince: minutesAgo(6),

@@ -177,6 +177,6 @@ describe('in the Temporal UI an operator', () => {
     }
     const text = await runCommand(['operators', 'setup'], env);
     expect(text.out).toMatch(/^All 9 search attributes are registered\.\n/);
-    expect(text.out).toContain('WorkflowType="deliverLane"');
+    expect(text.out).toContain('WorkflowType="followBacklog"');
   });
 });

@@ -28,7 +28,7 @@ import { inTransaction } from '../storage/transactions.js';
 import { createUsage, MEASURES } from '../storage/usage.js';
 import { createClientDeliveries } from '../storage/webhooks/client-deliveries.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
-import { createLaneQueue } from '../storage/webhooks/lane-queue.js';
+import { createDeliveryQueue } from '../storage/webhooks/delivery-queue.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { unlistedForms } from './support/forms-across.js';
@@ -91,7 +91,7 @@ describe('the stores', () => {
       usage,
       clientDeliveries: createClientDeliveries(collections),
       deliveries: createDeliveries(collections),
-      laneQueue: createLaneQueue(collections),
+      deliveryQueue: createDeliveryQueue(collections),
       crewSteps: createCrewSteps(collections),
       crewFeedback: createCrewFeedback(collections),
       registrations: createRegistrations(collections, sealer),
@@ -269,14 +269,14 @@ describe('the stores', () => {
       'clientDeliveries.listRetryable': () =>
         s.clientDeliveries.listRetryable(scope, {}, { after: 'dlv_1', limit: 10 }),
       'clientDeliveries.requeue': () => s.clientDeliveries.requeue(scope, 'dlv_1'),
-      'clientDeliveries.requeueInLane': () => s.clientDeliveries.requeueInLane(scope, [delivery], 0),
-      'clientDeliveries.countInLane': () => s.clientDeliveries.countInLane(ORG, 0, 10),
+      'clientDeliveries.requeueAll': () => s.clientDeliveries.requeueAll(scope, [delivery._id]),
       'deliveries.getById': () => s.deliveries.getById(ORG, 'dlv_1'),
       'deliveries.getByDedupeKey': () => s.deliveries.getByDedupeKey(ORG, 'key'),
       'deliveries.listUnattemptedByKeys': () => s.deliveries.listUnattemptedByKeys(ORG, ['key']),
       'deliveries.listUnattempted': () => s.deliveries.listUnattempted(ORG, 'crew/'),
-      'deliveries.claim': () => s.deliveries.claim(ORG, 'dlv_1', now, { 'indexing.status_changed': 1 } as never),
-      'laneQueue.countFailed': () => s.laneQueue.countFailed(ORG, 'indexing.status_changed', 10),
+      'deliveries.countFailed': () => s.deliveries.countFailed(ORG, 'indexing.status_changed', 10),
+      'deliveries.countWaiting': () => s.deliveries.countWaiting(ORG, 'indexing.status_changed', 10),
+      'deliveries.markShown': () => s.deliveries.markShown(ORG, 'dlv_1'),
       'registrations.register': () =>
         s.registrations.register(ORG, 'https://example.com', ['indexing.status_changed'], 'a secret'),
       'registrations.findForOrg': () => s.registrations.findForOrg(ORG),
@@ -325,7 +325,7 @@ describe('a transaction', () => {
   uri.searchParams.set('monitorCommands', 'true');
 
   test('is reported when it spans organisations, or a collection that is not with its organisation', async () => {
-    const { mongoClient, items, uploads, lanes, registrations } = await openTestCollections(uri.toString());
+    const { mongoClient, items, uploads, processes, registrations } = await openTestCollections(uri.toString());
     const reported: [string, string | undefined][] = [];
     mongoClient.on(
       'commandStarted',
@@ -340,11 +340,11 @@ describe('a transaction', () => {
       expect(reported).toEqual([]);
       await inTransaction(mongoClient, async (session) => {
         await items.insertOne({ _id: 'itm_2', org: ORG } as never, { session });
-        await lanes.findOne({ _id: 1 }, { session });
+        await processes.findOne({}, { session });
         await uploads.findOne({ _id: 'fil_1', org: 'another' }, { session });
       });
       expect(reported).toEqual([
-        ['delivery_lanes', SPANS.otherKey],
+        ['processes', SPANS.otherKey],
         ['uploads', SPANS.organisations],
       ]);
     } finally {

@@ -81,7 +81,7 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
   'the change stream of all organisations; the API sends each client its own events': ['events/changes.ts'],
   'rebuilds cover the indexes of all organisations': ['content/index-rebuilds.ts', 'content/database-indexes.ts'],
   'the records of a database, whose id belongs to one organisation': ['content/chunks.ts', 'content/graph.ts'],
-  'a receiver has deliveries of many organisations': ['webhooks/lane', 'webhooks/delivery-queue.ts'],
+  'a receiver has deliveries of many organisations': ['webhooks/delivery-queue.ts'],
 };
 
 /** Stores that still write the organisation into each filter themselves: `organisation-in-filters.test.ts` calls their methods. */

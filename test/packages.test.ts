@@ -149,7 +149,7 @@ describe('the packages that npm publishes', () => {
       const list = await (await fetch(`${apiUrl}/docs/guides`)).text();
       const guides = [...list.matchAll(/href="(\/docs\/guides\/[\w-]+)"/g)].map(([, path]) => path!);
       expect(guides).toContain('/docs/guides/operators');
-      for (const path of ['/healthz', '/docs', '/console', ...guides, '/docs/guides/pictures/lane.png']) {
+      for (const path of ['/healthz', '/docs', '/console', ...guides, '/docs/guides/pictures/work.png']) {
         expect([path, (await fetch(apiUrl + path)).status]).toEqual([path, 200]);
       }
       writeFileSync(join(folder, 'consumer.ts'), CONSUMER);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Collection } from 'mongodb';
 import type { Collections } from '../storage/collections.js';
-import { INDEXES, LANE_INDEX } from '../storage/indexes.js';
+import { INDEXES, QUEUE_INDEX } from '../storage/indexes.js';
 import { openTestCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 import { SHARD_KEYS } from './support/shard-keys.js';
@@ -43,8 +43,8 @@ describe('the shard keys', () => {
   });
 
   test('begin every compound index, except those for work across organisations', () => {
-    /** Read by lanes, and by the reconciler. */
-    const ACROSS = [JSON.stringify(LANE_INDEX), JSON.stringify({ status: 1, updated_at: 1 })];
+    /** Read by the sender, and by the reconciler. */
+    const ACROSS = [JSON.stringify(QUEUE_INDEX), JSON.stringify({ status: 1, updated_at: 1 })];
     const others = keyed.flatMap(([name, { key }]) =>
       (INDEXES[name] ?? [])
         .map((index) => index.key)

@@ -13,6 +13,7 @@ import { createPaymentActivities } from '../activities/payments/expire-authentic
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
 import { createReplayActivities } from '../activities/webhooks/replay-deliveries.js';
+import { createSender } from '../activities/webhooks/sender.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { FILE_QUEUE, GROUP_QUEUE } from '../domain/content/workflow-contract.js';
 import { createSources } from '../providers/connectors/index.js';
@@ -31,17 +32,18 @@ const START_LIMIT_MS = 10_000;
 
 /**
  * The activities of each task queue. The type of each factory names the dependencies that it uses.
- * `stopLanes` ends the activities of lanes, which otherwise run until their lane is empty. `drainDeliveries` resolves when all attempts in progress are recorded. `cancelDeliveries` cancels them, so that they
- * release their claims.
+ * `sender` makes the attempts at deliveries; `cancelAttempts` cancels those in progress, so that they release their claims.
  */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {
   // A client of its own, so that cancelling attempts does not fail the fetches of jobs and connectors.
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
-  const {
-    activities: deliveries,
-    drain: drainDeliveries,
-    stopLanes,
-  } = deliveryActivities(config, { ...dependencies, outbound });
+  const sender = createSender({
+    ...dependencies,
+    outbound,
+    callbacks: createCallbacks(config, dependencies),
+    places: DELIVERY_SLOTS.all,
+    random: Math.random,
+  });
   const runsAlone = createRunsAlone();
   const content = contentActivities(dependencies, runsAlone);
   const { indexSmallItem, extractItem, embedAndIndexItem, linkItemGraph } = content;
@@ -56,12 +58,12 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     connectors: connectorActivities(config, dependencies),
     crews: crewActivities(config, dependencies),
     deliveries: {
-      ...deliveries,
-      ...createReplayActivities({ ...dependencies, lanes: config.POSTBACK_DELIVERY_LANES }),
+      ...createDeliveryActivities({ ...dependencies, sender }),
+      ...createReplayActivities(dependencies),
     },
     control: controlActivities(config, dependencies),
   };
-  return { activities, stopLanes, drainDeliveries, cancelDeliveries: () => outbound.close() };
+  return { activities, sender, cancelAttempts: () => outbound.close() };
 }
 
 function contentActivities(dependencies: WorkerDependencies, runsAlone: RunsAlone) {
@@ -121,16 +123,5 @@ function crewActivities(config: Config, dependencies: WorkerDependencies) {
     toolSecrets: config.POSTBACK_CREW_TOOL_SECRETS,
     describeFile,
     retrieval: createRetrieval(dependencies),
-  });
-}
-
-function deliveryActivities(config: Config, dependencies: WorkerDependencies) {
-  return createDeliveryActivities({
-    ...dependencies,
-    callbacks: createCallbacks(config, dependencies),
-    laneFlags: dependencies.lanes.flags,
-    slots: DELIVERY_SLOTS,
-    random: Math.random,
-    now: () => new Date(),
   });
 }

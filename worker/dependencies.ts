@@ -56,7 +56,7 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     client,
     connection,
     dataConverter,
-    starters: createStarters(client, undefined, shared.lanes.flags),
+    starters: createStarters(client),
     extractor,
     graphExtractor,
     foreignParser,

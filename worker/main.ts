@@ -34,7 +34,7 @@ async function runWorker(): Promise<void> {
 
   const dependencies = await createWorkerDependencies(config, log, tracing);
   const { client, connection, dataConverter, metrics } = dependencies;
-  const { activities, stopLanes, drainDeliveries, cancelDeliveries } = createActivities(config, dependencies);
+  const { activities, sender, cancelAttempts } = createActivities(config, dependencies);
   const bundle = await workflowBundle();
   const graceMs = config.POSTBACK_SHUTDOWN_SECONDS * 1000;
   const workers = await createWorkers({
@@ -53,6 +53,7 @@ async function runWorker(): Promise<void> {
   if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
 
   const running = Promise.all(workers.map((worker) => worker.run()));
+  if (queues.includes('deliveries')) sender.start();
   const endSigns = await showSigns(dependencies.processes, 'worker', queues, log, () => sweepNow(client));
   const probes = serveProbes(healthPort, {
     metrics: async () => `${await metrics.registry.metrics()}\n${await sdkMetrics?.read()}`,
@@ -65,10 +66,9 @@ async function runWorker(): Promise<void> {
   log.info('workers stopping');
   exitAfter(graceMs + CLOSE_MS);
   shutDown(workers);
-  stopLanes();
-  const finished = running.then(drainDeliveries);
+  const finished = Promise.all([running, sender.stop()]);
   await atMost(graceMs, finished);
-  await cancelDeliveries();
+  await cancelAttempts();
   await finished;
   probes?.close();
   await endSigns();
@@ -81,7 +81,7 @@ function shutDown(workers: readonly Worker[]): void {
 }
 
 /** Resolves with the work, or after so many milliseconds without it. */
-async function atMost(ms: number, work: Promise<void>): Promise<void> {
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   const done = new AbortController();
   await Promise.race([work, wait(ms, undefined, { signal: done.signal })]);
   done.abort();

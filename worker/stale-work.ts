@@ -20,7 +20,6 @@ type Stores = Pick<
   | 'databases'
   | 'removedItems'
   | 'connectors'
-  | 'lanes'
   | 'replays'
 >;
 
@@ -88,8 +87,9 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
     deliveries: staleWork({
       records: stores.deliveries.stale,
       idOf,
-      // A requeued delivery has a running workflow. If the signal to it was lost, the workflow waits for hours.
-      start: (delivery) => (delivery.requeued ? starters.retryDelivery(delivery) : starters.startDelivery(delivery)),
+      // The workflow of a delivery that has ended may still wait for an attempt: the signal makes it look.
+      start: (delivery) =>
+        delivery.next_attempt_at === null ? starters.retryDelivery(delivery) : starters.startDelivery(delivery),
     }),
     databases: staleWork({
       records: stores.databases.stale,
@@ -113,11 +113,6 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       },
     }),
     authentications: staleWork({ records: stores.authentications.stale, idOf, start: starters.startExpiry }),
-    delivery_lanes: staleWork({
-      records: stores.lanes.stale,
-      idOf: ({ lane }) => String(lane),
-      start: ({ lane }) => starters.startLane(lane),
-    }),
     replays: staleWork({ records: stores.replays.stale, idOf, start: starters.startReplay }),
     index_rebuilds: staleWork({
       records: stores.indexRebuilds.stale,

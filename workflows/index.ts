@@ -9,6 +9,6 @@ export { rebuildIndex } from './content/rebuild-index.js';
 export { runCrew } from './crews/run-crew.js';
 export { expireAuthentication } from './payments/expire-authentication.js';
 export { compactSearchIndex, dropAbandonedFiles, reconcile } from './reconcile.js';
-export { deliverLane } from './webhooks/deliver-lane.js';
 export { deliverWebhook } from './webhooks/deliver-webhook.js';
+export { followBacklog } from './webhooks/follow-backlog.js';
 export { replayDeliveries } from './webhooks/replay-deliveries.js';

@@ -18,8 +18,6 @@ import {
 const HEADER = '_tracer-data';
 /** `<version>-<trace id>-<span id>-<flags>` (W3C Trace Context). */
 const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})$/;
-/** A lane sends the deliveries of many requests: it belongs to none of their traces. */
-const NOT_OF_ONE_REQUEST = 'deliverLane';
 
 export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'continued';
 
@@ -42,8 +40,8 @@ export function interceptors(): WorkflowInterceptors {
     inbound: [
       {
         execute(input, next) {
-          const { workflowType, runId } = workflowInfo();
-          const traceparent = workflowType === NOT_OF_ONE_REQUEST ? null : traceparentOf(input.headers);
+          const { runId } = workflowInfo();
+          const traceparent = traceparentOf(input.headers);
           const [, traceId, flags] = TRACEPARENT.exec(traceparent ?? '') ?? [];
           if (!traceparent || !traceId) return next(input);
           // The last 64 bits of a run id are random.

@@ -3,17 +3,13 @@ import { contextOf } from '../../domain/trace-context.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 
 /**
- * Makes a span of an attempt, in the trace of the work that the delivery reports. An attempt of a lane, which sends the deliveries
- * of many traces, is linked with the lane's span. Without tracing this only calls `send`.
+ * Makes a span of an attempt, in the trace of the work that the delivery reports. Without tracing this only calls `send`.
  * @param send returns the receiver's status, or the code of the error; neither names an address
  */
 export function inDeliverySpan<Outcome extends { status: number } | { code: string }>(
   { _id, attempts, doc_id, event_type, trace: traceparent }: DeliveryRecord,
   send: () => Promise<Outcome>,
 ): Promise<Outcome> {
-  const active = trace.getSpanContext(context.active());
-  const own = traceparent === undefined ? context.active() : contextOf(traceparent);
-  const isActive = trace.getSpanContext(own)?.traceId === active?.traceId;
   const attributes = {
     'postback.delivery': _id,
     'postback.event': event_type,
@@ -24,8 +20,8 @@ export function inDeliverySpan<Outcome extends { status: number } | { code: stri
     .getTracer('postback')
     .startActiveSpan(
       `Deliver ${event_type}`,
-      { kind: SpanKind.CLIENT, attributes, links: active && !isActive ? [{ context: active }] : [] },
-      isActive ? context.active() : own,
+      { kind: SpanKind.CLIENT, attributes },
+      traceparent === undefined ? context.active() : contextOf(traceparent),
       async (span) => {
         try {
           const outcome = await send();

@@ -2,7 +2,8 @@ import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
 import type { OutboundClient, OutboundResponse } from '../../domain/outbound.js';
 import { type AttemptResult, judgeAttempt } from '../../domain/webhooks/delivery-policy.js';
-import type { AttemptEntry, DeliveryRecord, RecordedAttempt } from '../../storage/webhooks/deliveries.js';
+import type { AttemptEntry, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { RecordedAttempt } from '../../storage/webhooks/outcome-updates.js';
 import { inDeliverySpan } from './attempt-span.js';
 import type { Callback, CallbackRequest, Undeliverable } from './callback.js';
 
@@ -44,7 +45,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     const at = await now();
     const request = await prepare(claimed, callback);
     if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
-    if ((await now()).getTime() + callback.policy.timeoutMs > claimed.claimed_until!.getTime())
+    if ((await now()).getTime() + callback.policy.timeoutMs > claimed.next_attempt_at!.getTime())
       throw new AttemptNotSent('the claim would not outlive the attempt');
     const started = performance.now();
     const outcome = await inDeliverySpan(claimed, () => send(request, callback.policy.timeoutMs));

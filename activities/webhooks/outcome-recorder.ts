@@ -1,35 +1,39 @@
 import type { Logger } from 'pino';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { LaneQueue } from '../../storage/webhooks/lane-queue.js';
-import type { LaneOutcome } from '../../storage/webhooks/outcome-updates.js';
+import type { DeliveryQueue } from '../../storage/webhooks/delivery-queue.js';
+import type { Outcome } from '../../storage/webhooks/outcome-updates.js';
+import type { Attempt } from './attempt.js';
 import type { CallbackRequest } from './callback.js';
-import type { LaneDepartures } from './lane-departures.js';
-import { recordWithRetries } from './record-with-retries.js';
+import type { FailedDeliveryHandoff } from './failed-delivery-handoff.js';
 
 export interface OutcomeRecorderDependencies {
-  laneQueue: Pick<LaneQueue, 'record'>;
-  departures: LaneDepartures;
+  deliveryQueue: Pick<DeliveryQueue, 'record'>;
+  handoff: FailedDeliveryHandoff;
   metrics: Pick<WorkMetrics, 'deliveryAttempted'>;
   log: Pick<Logger, 'error' | 'info' | 'warn'>;
   now: () => Date | Promise<Date>;
+  /** Whether attempts are in progress whose outcomes can be stored with those that wait. */
+  expectsMore: () => boolean;
 }
 
-/** An attempt at a delivery in a lane. */
-export type LaneAttempt = Pick<LaneOutcome, 'claimed' | 'recorded'> & { request?: CallbackRequest };
+/** An attempt at a claimed delivery, and its outcome. */
+export type RecordableAttempt = Attempt & { claimed: DeliveryRecord };
 
 /** Stores outcomes together. After a crash, at most the attempts of this time are repeated. */
 export interface OutcomeRecorder {
-  /** @returns whether the outcome was stored; false when the claim was taken over, or storage failed for too long */
-  add(attempt: LaneAttempt): Promise<boolean>;
+  /** @returns what was stored; null when the claim was taken over, or storage failed for too long */
+  add(attempt: RecordableAttempt): Promise<Outcome | null>;
 }
 
 const MAX_BATCH = 100;
 const MAX_WAIT_MS = 50;
+/** Pauses before a write that failed is repeated. With the driver's own wait for a primary they outlive an election. */
+const RETRY_PAUSES_MS = [100, 400, 1_000, 2_000];
 
 interface Pending {
-  attempt: LaneAttempt;
-  done: (stored: boolean) => void;
+  attempt: RecordableAttempt;
+  done: (stored: Outcome | null) => void;
 }
 
 export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): OutcomeRecorder {
@@ -40,7 +44,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
     add: (attempt) =>
       new Promise((done) => {
         pending.push({ attempt, done });
-        if (pending.length >= MAX_BATCH) flush();
+        if (pending.length >= MAX_BATCH || !deps.expectsMore()) flush();
         else timer ??= setTimeout(flush, MAX_WAIT_MS);
       }),
   };
@@ -53,27 +57,23 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
     store(batch).catch((error) => {
       // Their claims expire, and then the attempts are repeated.
       deps.log.error({ err: error, deliveries: batch.length }, 'outcomes not stored');
-      for (const { done } of batch) done(false);
+      for (const { done } of batch) done(null);
     });
   }
 
   async function store(batch: readonly Pending[]): Promise<void> {
-    const outcomes: LaneOutcome[] = [];
+    const outcomes: Outcome[] = [];
     for (const { claimed, recorded } of batch.map(({ attempt }) => attempt)) {
-      const stays = recorded.status === 'failed' && !(await hasRoom(claimed));
-      outcomes.push({ claimed, recorded, stays });
+      outcomes.push({ claimed, recorded, has_workflow: await deps.handoff.hasWorkflow(claimed, recorded.status) });
     }
     const now = await deps.now();
-    const record = () => deps.laneQueue.record(outcomes, now);
-    const recorded = await recordWithRetries(record, (error) =>
-      deps.log.warn({ err: error, deliveries: outcomes.length }, 'outcomes not stored yet'),
-    );
-    const stored = new Set(recorded.map(({ claimed }) => claimed));
+    const stored = new Set(await recordWithRetries(outcomes, now));
     const delivered: string[] = [];
-    for (const { claimed, recorded, stays } of outcomes) {
-      const { _id: delivery_id, attempts, lane } = claimed;
-      if (!stored.has(claimed)) {
-        deps.log.warn({ delivery_id, attempts, lane }, 'outcome not stored: the claim had expired');
+    for (const outcome of outcomes) {
+      const { claimed, recorded } = outcome;
+      const { _id: delivery_id, attempts } = claimed;
+      if (!stored.has(outcome)) {
+        deps.log.warn({ delivery_id, attempts }, 'outcome not stored: the claim had expired');
         continue;
       }
       deps.metrics.deliveryAttempted(claimed.event_type, recorded);
@@ -82,36 +82,55 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
         continue;
       }
       deps.log.info(
-        { delivery_id, state: recorded.status, attempts, lane, error: recorded.error_message },
+        { delivery_id, state: recorded.status, attempts, error: recorded.error_message },
         'delivery attempt',
       );
-      if (recorded.status === 'failed' && !stays) deps.departures.leave(claimed, recorded.next_attempt_at!);
+      deps.handoff.handOver(outcome);
     }
     // A line for each would cost more than the write.
     if (delivered.length > 0) deps.log.info({ delivery_ids: delivered, state: 'delivered' }, 'delivery attempts');
-    const known = batch.map(({ attempt }) => attempt).filter(({ claimed }) => stored.has(claimed));
+    const known = batch.map(({ attempt }) => attempt).filter((_, n) => stored.has(outcomes[n]!));
     await reportAttempts(known, now).catch((error) =>
       deps.log.error({ err: error, deliveries: known.length }, 'receivers of stored outcomes not updated'),
     );
-    for (const { attempt, done } of batch) done(stored.has(attempt.claimed));
+    for (const [n, { done }] of batch.entries()) done(stored.has(outcomes[n]!) ? outcomes[n]! : null);
   }
 
-  /** When the count fails, the delivery may leave: a few more workflows do no harm. */
-  function hasRoom(claimed: DeliveryRecord): Promise<boolean> {
-    return deps.departures.hasRoom(claimed).catch((error) => {
-      deps.log.warn({ err: error, delivery_id: claimed._id }, 'failed deliveries not counted');
-      return true;
-    });
+  /** Repeats a write that failed: the callbacks have been sent, and without their outcomes they would be sent again. */
+  async function recordWithRetries(outcomes: readonly Outcome[], now: Date): Promise<Outcome[]> {
+    for (const pause of RETRY_PAUSES_MS) {
+      try {
+        return await deps.deliveryQueue.record(outcomes, now);
+      } catch (error) {
+        deps.log.warn({ err: error, deliveries: outcomes.length }, 'outcomes not stored yet');
+        await new Promise((resume) => setTimeout(resume, pause));
+      }
+    }
+    return recordEach(outcomes, now);
+  }
+
+  /** An outcome that cannot be stored must not hold back the others: its claim expires, and the attempt is repeated. */
+  async function recordEach(outcomes: readonly Outcome[], now: Date): Promise<Outcome[]> {
+    const stored: Outcome[] = [];
+    for (const outcome of outcomes) {
+      try {
+        stored.push(...(await deps.deliveryQueue.record([outcome], now)));
+      } catch (error) {
+        deps.log.error({ err: error, delivery_id: outcome.claimed._id }, 'outcome not stored');
+      }
+    }
+    return stored;
   }
 }
 
 /** Failures in quick succession count once, so one report for each receiver is enough: a success, if there was one. */
-async function reportAttempts(attempts: readonly LaneAttempt[], now: Date): Promise<void> {
+async function reportAttempts(attempts: readonly RecordableAttempt[], now: Date): Promise<void> {
   const reports = new Map<object, { request: CallbackRequest; delivered: boolean }>();
   for (const { request, recorded } of attempts) {
-    if (!request?.attempted || !request.receiver) continue;
-    const delivered = recorded.status === 'delivered' || reports.get(request.receiver)?.delivered === true;
-    reports.set(request.receiver, { request, delivered });
+    if (!request?.attempted) continue;
+    const receiver = request.receiver ?? request;
+    const delivered = recorded.status === 'delivered' || reports.get(receiver)?.delivered === true;
+    reports.set(receiver, { request, delivered });
   }
   for (const { request, delivered } of reports.values()) await request.attempted!(delivered, now);
 }

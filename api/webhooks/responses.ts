@@ -92,9 +92,10 @@ export const deliveryDetailSchema = deliverySchema
         .meta({ id: 'DeliveryAttempt' }),
     ),
     next_attempt_at: time.nullable(),
-    workflow: z
-      .string()
-      .meta({ description: 'For operators: the id of the workflow in Temporal that sends the delivery.' }),
+    workflow: z.string().nullable().meta({
+      description:
+        'For operators: the id of the workflow in Temporal that follows the delivery; null while it has none.',
+    }),
   })
   .meta({ id: 'DeliveryDetail' });
 
@@ -132,8 +133,9 @@ export function describeDeliveryDetail(record: DeliveryRecord, isReadable: boole
       answer: isReadable ? entry.answer : null,
       at: entry.at.toISOString(),
     })),
-    next_attempt_at: record.next_attempt_at?.toISOString() ?? null,
-    workflow: typeof record.lane === 'number' ? workflowIds.lane(record.lane) : workflowIds.delivery(record._id),
+    // While an attempt is in progress, its outcome decides.
+    next_attempt_at: record.status === 'sweeping' ? null : (record.next_attempt_at?.toISOString() ?? null),
+    workflow: record.has_workflow ? workflowIds.delivery(record._id) : null,
   };
 }
 

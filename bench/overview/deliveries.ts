@@ -38,12 +38,12 @@ export async function measureDeliveries(
   }
 
   const warm = receiver.count() + 240;
-  await completions.many('own', 40, 1);
-  await completions.many('lanes', 200, GROUP);
+  await completions.many('followed', 40, 1);
+  await completions.many('product', 200, GROUP);
   await receiver.reached(warm);
 
   const sizes = { own: count(400), backlog: count(10_000), grouped: count(4_000), single: count(2_000) };
-  const workflows = await measure(sizes.own, () => completions.many('own', sizes.own, 1));
+  const workflows = await measure(sizes.own, () => completions.many('followed', sizes.own, 1));
 
   const drain = await startBareDrain(instance, receiver);
   const limits = {
@@ -54,9 +54,9 @@ export async function measureDeliveries(
   await drain.close();
 
   await completions.backlog(sizes.backlog);
-  const inLanes = {
-    backlog: await measure(sizes.backlog, () => completions.startLane()),
-    grouped: await measure(sizes.grouped, () => completions.many('lanes', sizes.grouped, GROUP)),
+  const unfollowed = {
+    backlog: await measure(sizes.backlog, () => completions.backlogDue()),
+    grouped: await measure(sizes.grouped, () => completions.many('product', sizes.grouped, GROUP)),
     single: await measure(sizes.single, () => completions.each(sizes.single)),
   };
   const kinds = ['backlog', 'grouped', 'single'] as const;
@@ -64,7 +64,7 @@ export async function measureDeliveries(
     [DELIVERY_LIMITS]: kinds.map((kind) => figure(NAMES[kind], limits[kind])),
     Deliveries: [
       figure('a workflow each', workflows, { to: 'bare workflows', perSecond: bare }),
-      ...kinds.map((kind) => figure(NAMES[kind], inLanes[kind], { to: BARE, perSecond: limits[kind].perSecond })),
+      ...kinds.map((kind) => figure(NAMES[kind], unfollowed[kind], { to: BARE, perSecond: limits[kind].perSecond })),
     ],
   };
 }

@@ -91,13 +91,13 @@ export function needOf({ cpu, oplog, stored, indexed, sent }: UnitCost, rate: nu
 
 /** Bytes of one unit as `npm run bench -- footprint` counted them; the page has them in its table. */
 export const COUNTED = {
-  /** Of a delivery that succeeds at once, in a lane or not: its record, its claim, its outcome. */
+  /** Of a delivery that succeeds at once, with a workflow or without: its record, its claim, its outcome. */
   delivery: { oplog: 2_070, onDisk: 123 + 240 },
   /** Of a text of 2 KB, one of 100 in a request. */
   item: { oplog: 73_000, kept: 47_000 },
 } as const;
 
-/** @returns the measured costs of a delivery in a lane, and of a text with its delivery. @throws Error without these results */
+/** @returns the measured costs of a delivery without a workflow, and of a text with its delivery. @throws Error without these results */
 export function unitCosts(results: ReadonlyMap<string, BenchResult>): Record<'delivery' | 'item', UnitCost> {
   const figure = (bench: string, group: string, name: string): Figure => {
     const found = results.get(bench)?.groups[group]?.find((each) => each.name === name);

@@ -14,7 +14,6 @@ import { measureUnits, type Units } from './units.js';
 
 /** A collection with the records and the indexes of deliveries, which nothing but the bare sender reads. */
 const COLLECTION = 'bare_deliveries';
-const LANE = 0;
 const CONCURRENCY = 20;
 const INSERT_BATCH = 10_000;
 
@@ -41,7 +40,7 @@ export async function startBareDrain(instance: BenchInstance, receiver: Counting
     return { sender: cpuMs(sender.pid!), mongod: mongod! };
   };
   let next = 0;
-  const record = () => benchDelivery(newDeliveryId(), next++, LANE);
+  const record = () => benchDelivery(newDeliveryId(), next++, false);
   const send = (count: number) => sender.send({ count });
 
   async function measure(count: number, work: () => Promise<unknown>): Promise<Units> {
@@ -83,7 +82,7 @@ export async function startBareDrain(instance: BenchInstance, receiver: Counting
 
 async function startSender({ env }: BenchInstance, url: string): Promise<ChildProcess> {
   const file = fileURLToPath(new URL('./bare-sender.js', import.meta.url));
-  const sender = fork(file, [env.MONGODB_URI!, COLLECTION, String(LANE), url]);
+  const sender = fork(file, [env.MONGODB_URI!, COLLECTION, url]);
   await once(sender, 'message');
   return sender;
 }

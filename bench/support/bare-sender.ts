@@ -1,16 +1,18 @@
-/** A process that sends the deliveries of a lane with MongoDB and an HTTP client only; `bare-drain.ts` starts it. */
+/** A process that sends deliveries with MongoDB and an HTTP client only; `bare-drain.ts` starts it. */
+import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Collection, type Filter, MongoClient } from 'mongodb';
 import { Agent, request } from 'undici';
-import { LANE_INDEX } from '../../storage/indexes.js';
-import { type DeliveryRecord, newClaim, outcomeUpdate } from '../../storage/webhooks/deliveries.js';
+import { QUEUE_INDEX } from '../../storage/indexes.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import { outcomeUpdate } from '../../storage/webhooks/outcome-updates.js';
 
 const BATCH = 100;
 const CLAIM_MS = 30_000;
 const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
 const EMPTY_MS = 2;
 
-const [uri, collection, lane, url] = process.argv.slice(2) as [string, string, string, string];
+const [uri, collection, url] = process.argv.slice(2) as [string, string, string];
 const mongoClient = new MongoClient(uri, { writeConcern: { w: 'majority', journal: true } });
 const deliveries: Collection<DeliveryRecord> = mongoClient.db().collection(collection);
 const agent = new Agent({ pipelining: 1 });
@@ -28,16 +30,16 @@ process.send?.({ ready: true });
 /** @returns the number of deliveries that were sent */
 async function sendBatch(): Promise<number> {
   const now = new Date();
-  const due = { lane: Number(lane), 'queue.receiver': 'bench', 'queue.due': { $lte: now } } as Filter<DeliveryRecord>;
-  const batch = await deliveries.find(due, { hint: LANE_INDEX, limit: BATCH, batchSize: BATCH }).toArray();
+  const due: Filter<DeliveryRecord> = { receiver: 'bench', next_attempt_at: { $gt: new Date(0), $lte: now } };
+  const batch = await deliveries.find(due, { hint: QUEUE_INDEX, limit: BATCH, batchSize: BATCH }).toArray();
   if (batch.length === 0) {
     await wait(EMPTY_MS);
     return 0;
   }
-  const claim = newClaim();
+  const claim = randomBytes(9).toString('base64url');
   const until = new Date(now.getTime() + CLAIM_MS);
   const ids = batch.map(({ _id }) => _id);
-  const claimed = { status: 'sweeping' as const, claim, claimed_until: until, 'queue.due': until, updated_at: now };
+  const claimed = { status: 'sweeping' as const, claim, next_attempt_at: until, updated_at: now };
   await deliveries.updateMany({ _id: { $in: ids }, status: 'pending' }, { $set: claimed, $inc: { attempts: 1 } });
   const statuses = await Promise.all(batch.map(({ payload }) => send(JSON.stringify(payload))));
   const end = new Date();
@@ -45,7 +47,11 @@ async function sendBatch(): Promise<number> {
     batch.map((delivery, n) => ({
       updateOne: {
         filter: { _id: delivery._id, claim },
-        update: outcomeUpdate({ ...delivery, claim }, delivered(statuses[n]!, now, end), end, RETENTION_MS),
+        update: outcomeUpdate(
+          { claimed: { ...delivery, claim }, recorded: delivered(statuses[n]!, now, end), has_workflow: false },
+          end,
+          RETENTION_MS,
+        ),
       },
     })),
     { ordered: false },

@@ -1,39 +1,36 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { createCompletion } from '../../activities/webhooks/completion.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
-import { createLaneSwitch, laneOf } from '../../domain/webhooks/lanes.js';
+import { createLoadSwitch } from '../../domain/webhooks/load-switch.js';
 import { inTransaction } from '../../storage/transactions.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
-import { createLaneQueue } from '../../storage/webhooks/lane-queue.js';
-import { createLanes } from '../../storage/webhooks/lanes.js';
 import { createStarters } from '../../temporal/starters.js';
-import { workflowIds } from '../../temporal/workflow-ids.js';
 import type { BenchInstance } from './instance.js';
 import { runConcurrently } from './measure.js';
 import { benchDelivery } from './records.js';
 
-/** Lanes of the embedded stack. */
-const LANES = 4;
 const CONCURRENCY = 20;
 const INSERT_BATCH = 10_000;
-/** How often it is checked whether the lane has ended. */
-const LOOK_MS = 200;
+/** A backlog is due when it is stored. Storing takes less for each delivery, and less to begin with. */
+const STORE_MS = 1;
+const BEGIN_MS = 2_000;
 
 export type Completions = ReturnType<typeof createCompletions>;
 
 /** Stores and starts deliveries of an organisation as the end of work does. */
 export function createCompletions({ collections }: BenchInstance, temporal: Client, org = 'bench') {
-  const flags = createLanes(collections, createLaneQueue(collections)).flags;
-  const starters = createStarters(temporal, undefined, flags);
+  const starters = createStarters(temporal);
   const stores = {
-    own: createDeliveries(collections),
-    lanes: createDeliveries(collections, undefined, createLaneSwitch({ lanes: LANES })),
+    /** Each delivery has a workflow. */
+    followed: createDeliveries(collections, createLoadSwitch({ perSecond: 100_000, perTransaction: 100_000 })),
+    /** As the product does it. */
+    product: createDeliveries(collections),
   };
-  const complete = createCompletion({ mongoClient: collections.mongoClient, deliveries: stores.lanes, starters });
-  const lane = laneOf(org, LANES);
+  const complete = createCompletion({ mongoClient: collections.mongoClient, deliveries: stores.product, starters });
   let next = 0;
+  let due = new Date();
 
   function newDelivery(): NewDelivery {
     const _id = newDeliveryId();
@@ -57,38 +54,30 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
     return records.map(({ _id }) => _id);
   }
 
-  /** A lane that still runs would send what is stored before the measurement begins. */
-  async function isRunning(): Promise<boolean> {
-    try {
-      const { status } = await temporal.workflow.getHandle(workflowIds.lane(lane)).describe();
-      return status.name === 'RUNNING';
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false;
-      throw error;
-    }
-  }
-
   return {
     /** Stores so many deliveries in one transaction, and starts them. @returns their ids */
     one,
     /** Stores deliveries in transactions of so many, side by side, and starts them. */
     many: (store: keyof typeof stores, count: number, group: number) =>
       runConcurrently(count / group, CONCURRENCY, () => one(store, group)),
-    /** Stores deliveries that wait in their lane, once it has ended. `startLane` starts it again. */
+    /** Stores deliveries that are all due at one time, a moment after all are stored. `backlogDue` waits for it. */
     async backlog(count: number): Promise<void> {
-      while (await isRunning()) await wait(LOOK_MS);
+      due = new Date(Date.now() + BEGIN_MS + STORE_MS * count);
       for (let stored = 0; stored < count; stored += INSERT_BATCH) {
         const size = Math.min(INSERT_BATCH, count - stored);
-        const records = Array.from({ length: size }, () => benchDelivery(newDeliveryId(), next++, lane, org));
+        const records = Array.from({ length: size }, () => {
+          return { ...benchDelivery(newDeliveryId(), next++, false, org), next_attempt_at: due };
+        });
         await collections.deliveries.insertMany(records, { ordered: false });
       }
+      if (due.getTime() < Date.now()) throw new Error('the backlog was due before all of it was stored');
     },
+    backlogDue: () => wait(due.getTime() - Date.now()),
     /** Completes so many pieces of work side by side, each as if it were alone, as the activities that end work do. */
     each: (count: number) =>
       runConcurrently(count, CONCURRENCY, () => {
         const delivery = newDelivery();
         return complete(delivery.org, delivery.dedupe_key, async () => delivery);
       }),
-    startLane: () => starters.startLane(lane),
   };
 }

@@ -4,10 +4,10 @@ import type { ItemRecord } from '../../storage/content/items.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
 
 /** The n-th delivery of a benchmark, as the completion of an item stores it. */
-export function benchDelivery(_id: string, n: number, lane: number | null = null, org = 'bench'): DeliveryRecord {
+export function benchDelivery(_id: string, n: number, has_workflow = true, org = 'bench'): DeliveryRecord {
   const item = { org, id: `doc-${n}`, database: 'bench', database_id: 'bench', collection: 'default', version: 1 };
   const delivery = itemDelivery(item, { status: 'completed' }, `item/${_id}/1`, new Date());
-  return pendingDelivery({ ...delivery, _id, payload: { ...delivery.payload!, delivery_id: _id } }, lane);
+  return pendingDelivery({ ...delivery, _id, payload: { ...delivery.payload!, delivery_id: _id } }, has_workflow);
 }
 
 /** An item record with defaults for all fields that do not matter to a benchmark. */

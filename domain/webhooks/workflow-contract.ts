@@ -1,33 +1,19 @@
+import type { CallbackEvent } from './events.js';
+
 /** Input of a delivery's workflow. */
 export interface DeliveryRef {
   /** `dlv_…` */
   delivery: string;
   org: string;
-  /** `receiverKey` of a callback's URL; never an address. */
-  receiver?: string;
 }
 
-/** The signal that starts the next attempt at once. */
+/** The signal that a person has requested a retry. */
 export const RETRY_NOW = 'retryNow';
 
-/** Input of a lane's workflow. */
-export interface LaneRef {
-  lane: number;
-  /** Attempts of earlier runs of this workflow, since the lane was started. */
-  soFar?: LaneCounts;
-}
-
-/** Attempts by the state of the delivery afterwards. */
-export interface LaneCounts {
-  delivered: number;
-  failed: number;
-  permanently_failed: number;
-}
-
-/** Why the sender of a lane has ended. */
-export interface LaneProgress extends LaneCounts {
-  /** Milliseconds until a delivery of the lane is due; null when there is none. */
-  dueInMs: number | null;
+/** Failed deliveries of an organisation and an event that wait without workflows of their own. */
+export interface BacklogRef {
+  org: string;
+  event_type: CallbackEvent;
 }
 
 /** Input of the workflow of a bulk retry. */
@@ -44,6 +30,3 @@ export interface ReplayProgress {
   matching: number;
   ended: boolean;
 }
-
-/** The signal that makes a lane look at its deliveries. */
-export const WAKE_LANE = 'wake';

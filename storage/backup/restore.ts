@@ -4,7 +4,6 @@ import { UNFINISHED_REBUILD_STATUSES } from '../../domain/content/states.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Collections } from '../collections.js';
 import { forgetIndexes, migrate } from '../migrations/run.js';
-import { NOT_CHECKED } from '../webhooks/deliveries.js';
 import { type BackupEntry, type DocumentEntry, type FilePart, readEntries } from './archive.js';
 
 /** Documents that are written together. */
@@ -108,15 +107,14 @@ async function restoreFile(first: FilePart, entries: AsyncIterator<BackupEntry>,
  * Prepares the records for an empty Temporal and an empty search index. The reconciler starts the workflows of unfinished
  * records, so it must check them at once and not when they were due for its next check.
  */
-async function prepare({ db, connectors, databases, indexRebuilds, lanes }: Collections): Promise<void> {
+async function prepare({ db, connectors, databases, indexRebuilds }: Collections): Promise<void> {
   const now = new Date();
   for (const { name } of await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray()) {
     if (name.startsWith('system.')) continue;
-    await db.collection(name).updateMany({ check_at: { $gt: now, $lt: NOT_CHECKED } }, { $set: { check_at: now } });
+    await db.collection(name).updateMany({ check_at: { $gt: now } }, { $set: { check_at: now } });
   }
   // Their schedules are created again.
   await connectors.updateMany({}, { $set: { pending: true }, $unset: { check_at: '' } });
-  await lanes.updateMany({}, { $set: { awake_until: null } });
   // The index that a rebuild was writing is not there.
   await indexRebuilds.updateMany(
     { status: { $in: UNFINISHED_REBUILD_STATUSES } },

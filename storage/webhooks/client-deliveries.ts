@@ -2,9 +2,8 @@ import type { ClientSession, Collection, Document, Filter, UpdateFilter } from '
 import { lowestDeliveryId } from '../../domain/ids.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
-import { LANE_INDEX } from '../indexes.js';
 import { newestFirst, type PageQuery } from '../queries.js';
-import { type DeliveryRecord, NOT_CHECKED, receiverOf } from './deliveries.js';
+import type { DeliveryRecord } from './deliveries.js';
 
 /** The deliveries that a client may see at one place: those of an organisation, of some events. */
 export interface DeliveryScope {
@@ -78,51 +77,38 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
     },
 
     /**
-     * failed | permanently_failed -> pending, and due at once, with a workflow of its own. A failed delivery keeps the rest
-     * of its retry schedule, a permanently failed delivery restarts it.
+     * failed | permanently_failed -> pending, and due at once, with a workflow. A failed delivery keeps the rest of its retry
+     * schedule, a permanently failed delivery restarts it.
      * @returns false when the delivery is in another state, which does not change
      */
     async requeue(scope: DeliveryScope, deliveryId: string, tx?: ClientSession): Promise<boolean> {
-      const { modifiedCount } = await markRequeued({ ...retryable(scope), _id: deliveryId }, { lane: null }, tx);
+      const { modifiedCount } = await markRequeued({ ...retryable(scope), _id: deliveryId }, true, tx);
       return modifiedCount === 1;
     },
 
     /**
-     * The same for many deliveries of one receiver, which a lane sends.
+     * The same for many deliveries, which get no new workflows.
      * @returns the number of deliveries that changed; others are in another state by now
      */
-    async requeueInLane(scope: DeliveryScope, requeued: readonly DeliveryRecord[], lane: number): Promise<number> {
-      if (requeued.length === 0) return 0;
-      const filter = { ...retryable(scope), _id: { $in: requeued.map(({ _id }) => _id) } };
-      return (await markRequeued(filter, { lane, receiver: receiverOf(requeued[0]!) })).modifiedCount;
-    },
-
-    /** @returns the number of an organisation's webhooks that wait in a lane, up to `limit` */
-    countInLane(org: string, lane: number, limit: number): Promise<number> {
-      const waiting = { org, lane, 'queue.receiver': org } as Filter<DeliveryRecord>;
-      return deliveries.countDocuments(waiting, { limit, hint: LANE_INDEX });
+    async requeueAll(scope: DeliveryScope, deliveryIds: readonly string[]): Promise<number> {
+      if (deliveryIds.length === 0) return 0;
+      const filter = { ...retryable(scope), _id: { $in: [...deliveryIds] } };
+      // The workflow of a failed delivery waits for its next attempt.
+      return (await markRequeued(filter, { $and: ['$has_workflow', { $eq: ['$status', 'failed'] }] })).modifiedCount;
     },
   };
 
-  function markRequeued(
-    filter: Filter<DeliveryRecord>,
-    { lane, receiver }: { lane: number | null; receiver?: string },
-    tx?: ClientSession,
-  ) {
-    const now = new Date();
+  function markRequeued(filter: Filter<DeliveryRecord>, has_workflow: true | Document, tx?: ClientSession) {
     const change: Document = {
       failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
       // Null in the final state `permanently_failed`.
       automatic_attempt_at: '$next_attempt_at',
       status: 'pending',
-      // The reconciler signals the workflow of such a delivery; a lane has its own check.
-      requeued: lane === null,
-      lane,
-      queue: lane === null ? '$$REMOVE' : { receiver, due: now },
-      next_attempt_at: now,
-      check_at: lane === null ? now : NOT_CHECKED,
+      next_attempt_at: '$$NOW',
+      has_workflow,
+      check_at: { $cond: [has_workflow, '$$NOW', null] },
       expires_at: null,
-      updated_at: now,
+      updated_at: '$$NOW',
     };
     return deliveries.updateMany(filter, [{ $set: change }] as unknown as UpdateFilter<DeliveryRecord>, {
       session: tx,

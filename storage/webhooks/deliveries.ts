@@ -1,18 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import type { ClientSession, Collection, UpdateFilter } from 'mongodb';
+import type { ClientSession, Collection } from 'mongodb';
 import type { IndexingStatus } from '../../domain/content/states.js';
 import { currentTraceparent } from '../../domain/trace-context.js';
 import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { receiverKey } from '../../domain/webhooks/deliveries.js';
-import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
-import { createLaneSwitch, type LaneSwitch } from '../../domain/webhooks/lanes.js';
-import {
-  type DeliveryState,
-  UNFINISHED_DELIVERY_STATES,
-  WAITING_DELIVERY_STATES,
-} from '../../domain/webhooks/states.js';
-import { DEDUPE_INDEX, DOCUMENT_INDEX } from '../indexes.js';
+import { createLoadSwitch, type LoadSwitch } from '../../domain/webhooks/load-switch.js';
+import { type DeliveryState, UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
+import { DEDUPE_INDEX, DELIVERY_LIST_INDEX, DOCUMENT_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
 
 export interface DeliveryRecord {
@@ -27,8 +21,8 @@ export interface DeliveryRecord {
   crew?: string;
   /** Final status of the item, for an indexing webhook. */
   indexing_status: IndexingStatus | null;
-  /** `receiverKey` of a callback's URL; null when the receiver is the organisation's registration. */
-  receiver: string | null;
+  /** `receiverKey` of a callback's URL; the organisation, when the receiver is its registration. */
+  receiver: string;
   /** The body of an indexing webhook; null for callbacks. */
   payload: IndexingEvent | null;
   /** URL and body of a crew's callback, built once. */
@@ -44,26 +38,20 @@ export interface DeliveryRecord {
   /** URL of the last attempt. */
   url: string | null;
   attempt_log: AttemptEntry[];
-  /** When the next attempt is due; null in a final state. */
+  /** When the sender may claim the delivery: when an attempt is due or, while `sweeping`, when the claim expires. Null in a final state. */
   next_attempt_at: Date | null;
-  /** Whether a client has requeued the delivery and no attempt has claimed it since. */
-  requeued?: boolean;
   /** During a manual retry of a failed delivery: when its next automatic attempt was due. Otherwise null or absent. */
   automatic_attempt_at?: Date | null;
-  /** While `sweeping`: when the claim expires. */
-  claimed_until: Date | null;
   /** Identifies the latest claim. Only its holder may record an outcome. */
   claim?: string;
   /** Set when a later version of the item has been announced: then this one is not announced any more. */
   superseded?: true;
-  /** The lane that sends the delivery, or has sent it; null or absent for a delivery with a workflow of its own. */
-  lane?: number | null;
-  /** While the delivery waits in its lane: for which receiver (`receiverOf`), and when it is due or its claim expires. */
-  queue?: { receiver: string; due: Date };
+  /** Whether the delivery has a workflow of its own, which shows it to operators. */
+  has_workflow: boolean;
   /** The trace of the work that has ended, as `traceparent`. */
   trace?: string;
-  /** Time after which the reconciler checks the delivery's workflow. */
-  check_at: Date;
+  /** Time after which the reconciler checks the delivery's workflow; null when it has none, or needs it no more. */
+  check_at: Date | null;
   /** When MongoDB removes the record; null while the delivery is unfinished. */
   expires_at: Date | null;
   created_at: Date;
@@ -82,63 +70,19 @@ export interface AttemptEntry {
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
-/** Maximum length of the attempt log; manual retries are not limited. */
-export const MAX_LOGGED_ATTEMPTS = 50;
-
-/** `check_at` of deliveries in a lane. */
-export const NOT_CHECKED = new Date('9999-01-01T00:00:00Z');
-
-/** Matches while the claim is valid: no other process has claimed the delivery since. */
-export const claimFilter = ({ _id, org, claim }: DeliveryRecord) => ({
-  _id,
-  org,
-  status: 'sweeping' as const,
-  claim: claim!,
-});
-
-export function newClaim(): string {
-  return randomBytes(9).toString('base64url');
-}
-
-/** The key by which attempts at one receiver are counted: an organisation has one registration. */
-export function receiverOf({ org, receiver }: Pick<DeliveryRecord, 'org' | 'receiver'>): string {
-  return receiver ?? org;
-}
-
 /** Whether a claimed attempt is a manual retry beside the automatic schedule. */
 export function isExtraAttempt({ automatic_attempt_at }: DeliveryRecord): boolean {
   return Boolean(automatic_attempt_at);
 }
 
-/** The result of one attempt, and the next state of its delivery. */
-export interface RecordedAttempt {
-  status: Extract<DeliveryState, 'delivered' | 'failed' | 'permanently_failed'>;
-  /** Whether a request was sent. */
-  sent: boolean;
-  entry: AttemptEntry;
-  url: string | null;
-  next_attempt_at: Date | null;
-  error_code: string | null;
-  error_message: string | null;
-}
-
-/**
- * @param receiver `receiverKey` of the URL
- * @returns the record of a new delivery: pending, and due at once
- */
-export function pendingDelivery(
-  { now, url, ...delivery }: NewDelivery,
-  lane: number | null = null,
-  receiver = url === undefined ? null : receiverKey(delivery.org, url),
-): DeliveryRecord {
+/** @returns the record of a new delivery: pending, and due at once */
+export function pendingDelivery({ now, url, ...delivery }: NewDelivery, has_workflow: boolean): DeliveryRecord {
   const trace = currentTraceparent();
   return {
     indexing_status: null,
     payload: null,
     ...delivery,
-    receiver,
-    lane,
-    ...(lane === null ? {} : { queue: { receiver: receiver ?? delivery.org, due: now } }),
+    receiver: url === undefined ? delivery.org : receiverKey(delivery.org, url),
     ...(trace === undefined ? {} : { trace }),
     status: 'pending',
     attempts: 0,
@@ -148,58 +92,16 @@ export function pendingDelivery(
     url: null,
     attempt_log: [],
     next_attempt_at: now,
-    claimed_until: null,
-    check_at: lane === null ? now : NOT_CHECKED,
+    has_workflow,
+    check_at: has_workflow ? now : null,
     expires_at: null,
     created_at: now,
     updated_at: now,
   };
 }
 
-/**
- * The update that stores the outcome of an attempt: sweeping -> delivered | failed | permanently_failed.
- * @param retentionMs how long a finished delivery is kept
- * @param stays whether a failed delivery stays in its lane; otherwise its own workflow continues
- */
-export function outcomeUpdate(
-  claimed: DeliveryRecord,
-  attempt: RecordedAttempt,
-  now: Date,
-  retentionMs: number,
-  stays = false,
-): UpdateFilter<DeliveryRecord> {
-  const failed = attempt.status === 'failed';
-  const leaves = failed && !stays && typeof claimed.lane === 'number';
-  const failures = attempt.status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1;
-  const changed: Partial<DeliveryRecord> = {
-    automatic_attempt_at: null,
-    url: attempt.url,
-    error_code: attempt.error_code,
-    error_message: attempt.error_message,
-  };
-  return {
-    $set: {
-      status: attempt.status,
-      next_attempt_at: attempt.next_attempt_at,
-      ...(failed && !stays ? { check_at: attempt.next_attempt_at! } : {}),
-      expires_at: failed ? null : new Date(now.getTime() + retentionMs),
-      claimed_until: null,
-      // MongoDB parses and compares each field, and the holder of the claim knows which of them are different.
-      ...Object.fromEntries(
-        Object.entries(changed).filter(([name, value]) => (claimed[name as keyof DeliveryRecord] ?? null) !== value),
-      ),
-      updated_at: now,
-      ...(leaves ? { lane: null } : {}),
-      ...(failed && stays ? { 'queue.due': attempt.next_attempt_at! } : {}),
-    },
-    ...(failed && stays ? {} : { $unset: { queue: '' } }),
-    ...(failures === 0 && attempt.sent ? {} : { $inc: { failures, attempts: attempt.sent ? 0 : -1 } }),
-    $push: { attempt_log: { $each: [attempt.entry], $slice: -MAX_LOGGED_ATTEMPTS } },
-  };
-}
-
 /** Marks the unsent deliveries of earlier versions, whose news would arrive after this one's. */
-function supersede({ org, doc_id, event_type, payload }: DeliveryRecord) {
+function supersede({ org, doc_id, event_type, payload, created_at }: DeliveryRecord) {
   const { tenant_id, collection, version } = payload!;
   return {
     updateMany: {
@@ -212,28 +114,26 @@ function supersede({ org, doc_id, event_type, payload }: DeliveryRecord) {
         'payload.collection': collection,
         'payload.version': { $lt: version },
       },
-      update: { $set: { superseded: true as const } },
+      // The time, so that the sender reads those again that it has read already.
+      update: { $set: { superseded: true as const, updated_at: created_at } },
       hint: DOCUMENT_INDEX,
     },
   };
 }
 
 /**
- * Delivery records. Every change of state is one conditional update. `lane-queue.ts` has the updates of deliveries in a lane,
+ * Delivery records. Every change of state is one conditional update. `delivery-queue.ts` has the claims and outcomes of the sender,
  * `client-deliveries.ts` what clients read and change.
- * @param retentionMs how long a finished delivery is kept
- * @param laneSwitch decides which new deliveries go into a lane
+ * @param loadSwitch decides which new deliveries have a workflow from the start
  */
 export function createDeliveries(
   { deliveries }: { deliveries: Collection<DeliveryRecord> },
-  retentionMs = 30 * DAY_MS,
-  laneSwitch: LaneSwitch = createLaneSwitch({ lanes: 0 }),
+  loadSwitch: LoadSwitch = createLoadSwitch(),
 ) {
   /** @returns the records of new deliveries of one event, or of several that happen together */
   const prepare = (added: readonly NewDelivery[]): DeliveryRecord[] => {
-    const receivers = added.map(({ org, url }) => (url === undefined ? null : receiverKey(org, url)));
-    const lanes = laneSwitch.lanesFor(added.map(({ org }, n) => receivers[n] ?? org));
-    return added.map((delivery, n) => pendingDelivery(delivery, lanes[n], receivers[n]));
+    const workflows = loadSwitch.workflowsFor(added.length);
+    return added.map((delivery, n) => pendingDelivery(delivery, workflows[n]!));
   };
   /** Stores the records in the transaction of their events. */
   const insert = async (records: readonly DeliveryRecord[], tx: ClientSession): Promise<void> => {
@@ -284,94 +184,29 @@ export function createDeliveries(
         .toArray();
     },
 
-    /**
-     * pending | failed -> sweeping, when an attempt is due. Also takes over an expired claim.
-     * @param attemptMs how long the claim is valid, by event
-     * @returns the claimed delivery, or null when no attempt is due or another process has the claim
-     */
-    claim(
-      org: string,
-      deliveryId: string,
-      now: Date,
-      attemptMs: Record<CallbackEvent, number>,
-    ): Promise<DeliveryRecord | null> {
-      const branches = Object.entries(attemptMs).map(([event, ms]) => ({
-        case: { $eq: ['$event_type', event] },
-        // biome-ignore lint/suspicious/noThenProperty: a MongoDB operator
-        then: new Date(now.getTime() + ms),
-      }));
-      return deliveries.findOneAndUpdate(
-        {
-          _id: deliveryId,
-          org,
-          $or: [
-            { status: { $in: WAITING_DELIVERY_STATES }, next_attempt_at: { $lte: now } },
-            { status: 'sweeping', claimed_until: { $lte: now } },
-          ],
-        },
-        [
-          {
-            $set: {
-              status: 'sweeping',
-              claimed_until: { $switch: { branches } },
-              claim: newClaim(),
-              // The workflow that claims a delivery continues with it.
-              check_at: { $cond: [{ $gt: ['$queue', null] }, now, '$check_at'] },
-              lane: null,
-              queue: '$$REMOVE',
-              requeued: false,
-              attempts: { $add: ['$attempts', 1] },
-              updated_at: now,
-            },
-          },
-        ],
-        { returnDocument: 'after', projection: { attempt_log: 0 }, ...BY_ID },
-      );
+    /** Records that the workflow of a finished delivery has seen its end. */
+    async markShown(org: string, deliveryId: string): Promise<void> {
+      await deliveries.updateOne({ _id: deliveryId, org, next_attempt_at: null }, { $set: { check_at: null } }, BY_ID);
+    },
+
+    /** @returns the number of an organisation's failed deliveries of an event, up to `limit` */
+    countFailed(org: string, event_type: CallbackEvent, limit: number): Promise<number> {
+      return deliveries.countDocuments({ org, event_type, status: 'failed' }, { limit, hint: DELIVERY_LIST_INDEX });
+    },
+
+    /** @returns the number of an organisation's failed deliveries of an event that wait without a workflow, up to `limit` */
+    countWaiting(org: string, event_type: CallbackEvent, limit: number): Promise<number> {
+      const waiting = { org, event_type, status: 'failed' as const, has_workflow: false };
+      return deliveries.countDocuments(waiting, { limit, hint: DELIVERY_LIST_INDEX });
     },
 
     /**
-     * sweeping -> delivered | failed | permanently_failed.
-     * @returns false when the claim was taken over: then nothing is stored
+     * Deliveries with a workflow that are overdue, or that have ended and whose workflow has not shown it, without attempt logs. The
+     * longer a delivery waits for its receiver, the less often it is checked.
      */
-    async record(claimed: DeliveryRecord, attempt: RecordedAttempt, now: Date): Promise<boolean> {
-      const result = await deliveries.updateOne(
-        claimFilter(claimed),
-        outcomeUpdate(claimed, attempt, now, retentionMs),
-        BY_ID,
-      );
-      return result.matchedCount === 1;
-    },
-
-    /**
-     * sweeping -> pending | failed, due at once: for an attempt whose outcome will not be known.
-     * @param sent whether a request was sent
-     */
-    async release(claimed: DeliveryRecord, now: Date, sent = true): Promise<void> {
-      const status: DeliveryState = claimed.failures === 0 || isExtraAttempt(claimed) ? 'pending' : 'failed';
-      const released: UpdateFilter<DeliveryRecord> = {
-        $set: {
-          status,
-          next_attempt_at: now,
-          claimed_until: null,
-          updated_at: now,
-          ...(claimed.queue ? { 'queue.due': now } : { check_at: now }),
-        },
-        $inc: { attempts: sent ? 0 : -1 },
-      };
-      await deliveries.updateOne(claimFilter(claimed), released, BY_ID);
-    },
-
-    /**
-     * Unfinished deliveries whose next attempt is overdue, without attempt logs. The longer a delivery waits for its
-     * receiver, the less often it is checked. Those in lanes are not checked: their lane is (`createLanes`).
-     */
-    stale: staleRecords(
-      deliveries,
-      (before) => ({ status: { $in: UNFINISHED_DELIVERY_STATES }, next_attempt_at: { $lt: before } }),
-      {
-        projection: { message: 0, attempt_log: 0 },
-        checkAt: (next) => ({ $add: [next, { $subtract: [next, '$next_attempt_at'] }] }),
-      },
-    ),
+    stale: staleRecords(deliveries, () => ({ $and: [{ check_at: { $gt: new Date(0) } }] }), {
+      projection: { message: 0, attempt_log: 0 },
+      checkAt: (next) => ({ $add: [next, { $subtract: [next, { $ifNull: ['$next_attempt_at', next] }] }] }),
+    }),
   };
 }

@@ -90,7 +90,7 @@ describe('the keys that sign callbacks of AI jobs', () => {
       url: 'https://a.test/',
     };
     await collections.deliveries.insertOne(
-      pendingDelivery({ ...delivery, event_type: 'async_job_completed', signing_key: old, now: new Date() }),
+      pendingDelivery({ ...delivery, event_type: 'async_job_completed', signing_key: old, now: new Date() }, true),
     );
     expect(await keys.listPublicKeys('rotating')).toEqual(listed);
     await collections.deliveries.updateOne({ _id: delivery._id }, { $set: { status: 'delivered' } });

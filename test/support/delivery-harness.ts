@@ -5,11 +5,10 @@ import { createCrewCallbacks } from '../../activities/crews/crew-callback.js';
 import { createAuthenticationCallback } from '../../activities/payments/authentication-callback.js';
 import { createDeliveryActivities, type DeliveryActivities } from '../../activities/webhooks/deliver-webhook.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
-import type { AttemptSlots } from '../../activities/webhooks/receiver-load.js';
+import { createSender, type Sender } from '../../activities/webhooks/sender.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import { createSealer } from '../../domain/sealing.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
-import type { LaneFlags } from '../../domain/webhooks/lanes.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
@@ -18,8 +17,7 @@ import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js
 import { createPaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
 import { createClientDeliveries } from '../../storage/webhooks/client-deliveries.js';
 import { createDeliveries, type Deliveries } from '../../storage/webhooks/deliveries.js';
-import { createLaneQueue, type LaneQueue } from '../../storage/webhooks/lane-queue.js';
-import { createLanes } from '../../storage/webhooks/lanes.js';
+import { createDeliveryQueue, type DeliveryQueue } from '../../storage/webhooks/delivery-queue.js';
 import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
@@ -32,12 +30,11 @@ interface HarnessOptions {
   /** Milliseconds between the attempts. */
   scheduleMs?: readonly number[];
   now?: () => Date | Promise<Date>;
-  slots?: AttemptSlots;
-  starters?: Partial<Pick<DeliveryStarters, 'continueDelivery' | 'startLane'>>;
+  places?: number;
+  starters?: Partial<Pick<DeliveryStarters, 'continueDelivery' | 'startBacklog'>>;
   deliveries?: Partial<Deliveries>;
   /** Replaced functions of the queue, such as ones that fail. */
-  laneQueue?: Partial<LaneQueue>;
-  laneFlags?: Partial<LaneFlags>;
+  deliveryQueue?: Partial<DeliveryQueue>;
   registrations?: Partial<Registrations>;
 }
 
@@ -47,25 +44,29 @@ export function createDeliveryHarness(collections: Collections) {
   const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
   const registrations = createRegistrations(collections, sealer);
   const deliveries = createDeliveries(collections);
-  const laneQueue = createLaneQueue(collections);
-  const lanes = createLanes(collections, laneQueue);
+  const deliveryQueue = createDeliveryQueue(collections);
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
   const crewSigningSecrets = createCrewSigningSecrets(collections, sealer);
   const paymentSigningSecrets = createPaymentSigningSecrets(collections, sealer);
   const log = pino({ level: 'silent' });
+  const senders: Sender[] = [];
   const { timeoutMs: defaultTimeoutMs } = INDEXING_DELIVERY_POLICY;
   return {
     registrations,
     deliveries,
     clientDeliveries: createClientDeliveries(collections),
-    laneQueue,
-    lanes,
+    deliveryQueue,
     aiJobs,
     signingKeys,
     activities: (options: HarnessOptions): DeliveryActivities => create(options).activities,
     create,
-    close: () => outbound.close(),
+    /** Stops the senders after the attempts in progress. */
+    stop: () => Promise.all(senders.splice(0).map((sender) => sender.stop())),
+    /** Stops the senders, and cancels their attempts. */
+    async close(): Promise<void> {
+      await Promise.all([...senders.map((sender) => sender.stop()), outbound.close()]);
+    },
   };
 
   function create({
@@ -73,19 +74,18 @@ export function createDeliveryHarness(collections: Collections) {
     disableAfterMs = null,
     scheduleMs = INDEXING_DELIVERY_POLICY.scheduleMs,
     now = () => new Date(),
-    slots = DELIVERY_SLOTS,
+    places = DELIVERY_SLOTS.all,
     starters = {},
     deliveries: replacedDeliveries = {},
-    laneQueue: replaced = {},
-    laneFlags = {},
+    deliveryQueue: replaced = {},
     registrations: replacedRegistrations = {},
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
-    return createDeliveryActivities({
-      deliveries: { ...deliveries, ...replacedDeliveries },
-      laneQueue: { ...laneQueue, ...replaced },
-      laneFlags: { ...lanes.flags, ...laneFlags },
-      starters: { continueDelivery: async () => undefined, startLane: async () => undefined, ...starters },
+    const stores = { deliveries: { ...deliveries, ...replacedDeliveries } };
+    const sender = createSender({
+      ...stores,
+      deliveryQueue: { ...deliveryQueue, ...replaced },
+      starters: { continueDelivery: async () => undefined, startBacklog: async () => undefined, ...starters },
       callbacks: {
         ...createCrewCallbacks({ crewSigningSecrets }, policy),
         async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
@@ -100,10 +100,13 @@ export function createDeliveryHarness(collections: Collections) {
       outbound,
       metrics: createWorkerMetrics(),
       log,
-      slots,
+      places,
       random: () => 0.5,
       now,
     });
+    senders.push(sender);
+    sender.start();
+    return { sender, activities: createDeliveryActivities({ ...stores, sender, now }) };
   }
 }
 

@@ -25,7 +25,7 @@ export const ACROSS: readonly Across[] = [
     filters: {
       items: [...scanned(['check_at', 'indexing_status']), ...scanned(['check_at', 'rows_due'])],
       removed_items: [['check_at', 'removal']],
-      deliveries: scanned(['check_at', 'next_attempt_at', 'status']),
+      deliveries: scanned(['check_at']),
       delivery_replays: scanned(['check_at', 'status']),
       authentications: scanned(['check_at', 'status']),
       ai_jobs: scanned(['check_at', 'status']),
@@ -35,17 +35,15 @@ export const ACROSS: readonly Across[] = [
     },
   },
   {
-    reason: 'A lane sends the deliveries of many receivers: it reads and claims those that are due together.',
+    reason: 'The sender serves all receivers: it reads and claims the deliveries that are due together.',
     filters: {
       deliveries: [
-        // Its receivers, and the lanes that have some.
-        ['lane', 'queue.receiver'],
-        // The deliveries of one receiver, and whether a lane is overdue.
-        ['lane', 'queue.due', 'queue.receiver'],
+        // Its receivers, and the deliveries of one.
+        ['next_attempt_at', 'receiver'],
         // A claim.
-        ['$or', '_id', 'lane', 'queue.due'],
-        ['$or', '_id', 'lane', 'queue.due', 'updated_at'],
-        ['$nor', '_id', 'lane', 'queue.due'],
+        ['_id', 'next_attempt_at'],
+        ['$or', '_id', 'next_attempt_at'],
+        ['_id', 'next_attempt_at', 'updated_at'],
         ['_id', 'claim'],
         // The latest claims, when another process has taken over some.
         BY_ID_ALONE,
@@ -56,7 +54,7 @@ export const ACROSS: readonly Across[] = [
     reason: 'Metrics count the unfinished work of all organisations.',
     filters: {
       items: [['indexing_status'], ['rows_due']],
-      deliveries: [['status'], ['queue.receiver']],
+      deliveries: [['next_attempt_at', 'receiver', 'status']],
       ai_jobs: [['status']],
       crew_executions: [['status']],
       authentications: [['status']],

@@ -9,17 +9,11 @@ import { connectTemporal } from '../../temporal/connection.js';
 import { findChromium, launchChromium } from './browser.js';
 import { fillConsole } from './console-data.js';
 import { eventually, PATIENCE_MS } from './eventually.js';
-import { listedWorkflows } from './listed-workflows.js';
 import { closeConnections } from './mongodb.js';
-import { clientOf, registeredReceiver } from './organisation.js';
 import { startProduct } from './product.js';
 
 const FOLDER = 'docs/pictures';
 const NAMESPACE = 'default';
-/** Enough for a lane, which sends them while its picture is taken. */
-const NOTES = 300;
-const RESPONSE_MS = 1_000;
-
 const chromium = findChromium();
 if (!chromium) throw new Error('needs Chromium on the path or at CHROMIUM_PATH');
 mkdirSync(FOLDER, { recursive: true });
@@ -27,9 +21,6 @@ const product = await startProduct();
 const ui = product.stack.temporalUiUrl!;
 const temporal = await connectTemporal(product.temporalAddress, NAMESPACE);
 const data = await fillConsole(product, 'acme');
-const harbour = await clientOf('harbour', product);
-const slow = await registeredReceiver(harbour);
-slow.hold = () => new Promise((resolve) => setTimeout(resolve, RESPONSE_MS));
 const browser = await launchChromium(chromium);
 try {
   const context = await browser.newContext({ viewport: { width: 1120, height: 1_020 }, reducedMotion: 'reduce' });
@@ -42,13 +33,6 @@ try {
   const waits = await addressOf(`delivery/${deliveries[0].delivery_id}`);
   await take('delivery-waits', waits, 'HTTP_503', 'Pending Activities');
   await take('crew-waits', await addressOf(`crew/${data.execution}`), /Waiting for a person/, 'User Metadata');
-
-  await harbour.createDatabase('logbook');
-  const notes = Array.from({ length: NOTES }, (_, n) => ({ id: `day-${n}`, text: `On day ${n} the lamp was lit.` }));
-  await harbour.ingest({ database: 'logbook', memories: JSON.stringify(notes) });
-  const [lane] = await listedWorkflows(temporal, 'WorkflowType="deliverLane"', ({ length }) => length > 0);
-  await eventually('deliveries of the lane', () => slow.received.length > NOTES / 4);
-  await take('lane', await addressOf(lane!.workflowId), '"delivered"', 'Pending Activities');
 
   /** The address of the workflow's latest run. */
   async function addressOf(workflowId: string): Promise<string> {
@@ -82,6 +66,6 @@ try {
   }
 } finally {
   await browser.close();
-  await Promise.all([data.close(), slow.close(), temporal.connection.close(), closeConnections()]);
+  await Promise.all([data.close(), temporal.connection.close(), closeConnections()]);
   await product.remove();
 }

@@ -8,12 +8,12 @@ export function deliveryRecord({
   _id,
   org,
   now,
-  lane = null,
+  has_workflow = true,
 }: {
   _id: string;
   org: string;
   now: Date;
-  lane?: number | null;
+  has_workflow?: boolean;
 }): DeliveryRecord {
   const payload: IndexingEvent = {
     event: 'indexing.status_changed',
@@ -29,7 +29,7 @@ export function deliveryRecord({
   };
   const { event: event_type, id: doc_id, status: indexing_status } = payload;
   const delivery = { _id, org, dedupe_key: `item/${_id}/1`, event_type, doc_id, indexing_status, payload, now };
-  return pendingDelivery(delivery, lane);
+  return pendingDelivery(delivery, has_workflow);
 }
 
 /** A queued job as a submission writes it. */

@@ -22,6 +22,6 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = Object.fromEntries
   ...keyed(
     null,
     false,
-    'api_keys backups compaction_leases delivery_lanes files.files index_rebuilds leases migrations process_ends processes sweeps',
+    'api_keys backups compaction_leases files.files index_rebuilds leases migrations process_ends processes sweeps',
   ),
 ]);

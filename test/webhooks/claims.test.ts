@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
@@ -36,6 +36,10 @@ describe('an attempt that another worker has begun', () => {
     // Both workers sign with the same registration, which is not signed.
     await first.registrations.register(org, receiver.url, ['indexing.status_changed']);
   });
+  afterEach(async () => {
+    release();
+    await Promise.all([first.stop(), second.stop()]);
+  });
   afterAll(() => receiver?.close());
 
   async function pending(): Promise<{ delivery: string; org: string }> {
@@ -55,8 +59,8 @@ describe('an attempt that another worker has begun', () => {
       taskQueue: 'claims',
       workflowBundle: await workflowBundle(),
       activities: {
-        attemptDeliveryAtOnce: first.activities(options).attemptDeliveryAtOnce,
-        attemptDelivery: second.activities(options).attemptDelivery,
+        deliverAtOnce: first.activities(options).deliverAtOnce,
+        followDelivery: second.activities(options).followDelivery,
       },
     });
     // The first attempt outlives its workflow task, and fails after the second worker has looked at it.
@@ -69,7 +73,7 @@ describe('an attempt that another worker has begun', () => {
         args: [ref],
       });
       await receiver.waitFor('the first attempt', () => true);
-      const { claimed_until } = await read(ref.delivery);
+      const { next_attempt_at } = await read(ref.delivery);
       await eventually('the second worker looked', async () => {
         const [activity] = (await handle.describe()).raw.pendingActivities ?? [];
         return activity?.lastFailure;
@@ -77,7 +81,7 @@ describe('an attempt that another worker has begun', () => {
       release();
       expect(await handle.result()).toBe('delivered');
       const [, retry] = (await read(ref.delivery)).attempt_log;
-      expect(retry!.at.getTime()).toBeLessThan(claimed_until!.getTime());
+      expect(retry!.at.getTime()).toBeLessThan(next_attempt_at!.getTime());
     });
     await connection.close();
     await temporal.connection.close();
@@ -86,11 +90,11 @@ describe('an attempt that another worker has begun', () => {
   test('is not reported with its own outcome when another worker has taken over its claim', async () => {
     const ref = await pending();
     receiver.respond = (_request, count) => ({ status: count === 1 ? 204 : 500 });
-    const slow = first.activities({}).attemptDelivery(ref);
+    const slow = first.activities({}).followDelivery(ref);
     await receiver.waitFor('the slow attempt', () => true);
-    await collections.deliveries.updateOne({ _id: ref.delivery }, { $set: { claimed_until: new Date(0) } });
     receiver.respond = () => ({ status: 410 });
-    expect(await second.activities({}).attemptDelivery(ref)).toBe('permanently_failed');
+    await collections.deliveries.updateOne({ _id: ref.delivery }, { $set: { next_attempt_at: new Date(1) } });
+    expect(await second.activities({}).followDelivery(ref)).toBe('permanently_failed');
     receiver.respond = () => ({ status: 204 });
     release();
     expect(await slow).toBe('permanently_failed');
@@ -101,13 +105,13 @@ describe('an attempt that another worker has begun', () => {
     const ref = await pending();
     release();
     let failures = 0;
-    const deliveries = {
-      async record(...outcome: Parameters<DeliveryHarness['deliveries']['record']>) {
+    const deliveryQueue = {
+      async record(...outcomes: Parameters<DeliveryHarness['deliveryQueue']['record']>) {
         if (failures++ < 2) throw new Error('no primary');
-        return first.deliveries.record(...outcome);
+        return first.deliveryQueue.record(...outcomes);
       },
     };
-    expect(await first.activities({ deliveries }).attemptDelivery(ref)).toBe('delivered');
+    expect(await first.activities({ deliveryQueue }).followDelivery(ref)).toBe('delivered');
     expect(failures).toBe(3);
     expect(receiver.received).toHaveLength(1);
     expect(await read(ref.delivery)).toMatchObject({ status: 'delivered', attempts: 1 });
@@ -116,11 +120,13 @@ describe('an attempt that another worker has begun', () => {
   test('is due again at once when that worker stops during the attempt', async () => {
     const ref = await pending();
     const stopping = createDeliveryHarness(collections);
-    const cancelled = stopping.activities({}).attemptDelivery(ref);
+    const cancelled = stopping.activities({}).followDelivery(ref);
     await receiver.waitFor('the attempt', () => true);
-    await Promise.all([expect(cancelled).rejects.toThrow(), stopping.close()]);
-    expect(await read(ref.delivery)).toMatchObject({ status: 'pending', attempts: 1, claimed_until: null });
     receiver.respond = () => ({ status: 204 });
-    expect(await second.activities({}).attemptDelivery(ref)).toBe('delivered');
+    await Promise.all([expect(cancelled).rejects.toThrow(), stopping.close()]);
+    const released = await read(ref.delivery);
+    expect(released).toMatchObject({ status: 'pending', attempts: 1 });
+    expect(released.next_attempt_at!.getTime()).toBeLessThanOrEqual(Date.now());
+    expect(await second.activities({}).followDelivery(ref)).toBe('delivered');
   });
 });

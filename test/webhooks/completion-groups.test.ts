@@ -51,7 +51,7 @@ describe('completions', () => {
     });
     const results = await commitTogether([...withDelivery, async () => null, async () => undefined]);
     expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual([
-      ...deliveries.map(({ _id }) => expect.objectContaining({ _id, status: 'pending', lane: null })),
+      ...deliveries.map(({ _id }) => expect.objectContaining({ _id, status: 'pending', has_workflow: true })),
       null,
       undefined,
     ]);
@@ -98,21 +98,21 @@ describe('completions', () => {
   });
 
   test('that conflict with another change are repeated', async () => {
-    const lanes = collections.lanes;
-    await lanes.insertOne({ _id: 1 });
+    const counters = collections.db.collection<{ _id: number; count: number }>('counters');
+    await counters.insertOne({ _id: 1, count: 0 });
     let runs = 0;
     const conflicting = async (tx: ClientSession) => {
       runs += 1;
-      await lanes.findOne({ _id: 1 }, { session: tx });
-      if (runs === 1) await lanes.updateOne({ _id: 1 }, { $set: { was_awake: true } });
-      await lanes.updateOne({ _id: 1 }, { $set: { awake_until: null } }, { session: tx });
+      await counters.findOne({ _id: 1 }, { session: tx });
+      if (runs === 1) await counters.updateOne({ _id: 1 }, { $inc: { count: 1 } });
+      await counters.updateOne({ _id: 1 }, { $inc: { count: 10 } }, { session: tx });
       return null;
     };
     const delivery = newDelivery();
     const results = await commitTogether([conflicting, async () => delivery]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
     expect(runs).toBe(2);
-    expect(await lanes.findOne({ _id: 1 })).toMatchObject({ was_awake: true, awake_until: null });
+    expect(await counters.findOne({ _id: 1 })).toMatchObject({ count: 11 });
     expect(await stored([delivery.dedupe_key])).toBe(1);
   });
 

@@ -46,12 +46,12 @@ describe('the delivery schedule', () => {
     await collections?.mongoClient.close();
   });
 
-  async function startWorker(taskQueue: string, disableAfterMs: number | null): Promise<Worker> {
+  async function startWorker(taskQueue: string, disableAfterMs: number | null, from = harness): Promise<Worker> {
     return Worker.create({
       connection: env.nativeConnection,
       taskQueue,
       workflowBundle: await workflowBundle(),
-      activities: harness.activities({ disableAfterMs, now: async () => new Date(await env.currentTimeMs()) }),
+      activities: from.activities({ disableAfterMs, now: async () => new Date(await env.currentTimeMs()) }),
     });
   }
 
@@ -59,11 +59,11 @@ describe('the delivery schedule', () => {
     receiver.received.length = 0;
   });
 
-  const recordOf = (id: string) => collections.deliveries.findOne({ _id: id });
+  const recordOf = (id: string, { deliveries } = collections) => deliveries.findOne({ _id: id });
 
-  async function pending(owner = org) {
+  async function pending(owner = org, { deliveries } = collections) {
     const record = deliveryRecord({ _id: newDeliveryId(), org: owner, now: new Date(await env.currentTimeMs()) });
-    await collections.deliveries.insertOne(record);
+    await deliveries.insertOne(record);
     return record;
   }
 
@@ -147,8 +147,8 @@ describe('the delivery schedule', () => {
   test('a manual retry does not use up the automatic schedule', async () => {
     receiver.respond = () => ({ status: 500 });
     const { _id } = await pending();
-    const { attemptDelivery } = harness.activities({ now: async () => new Date(await env.currentTimeMs()) });
-    const attempt = () => expect(attemptDelivery({ delivery: _id, org })).rejects.toThrow('HTTP_500');
+    const { followDelivery } = harness.activities({ now: async () => new Date(await env.currentTimeMs()) });
+    const attempt = () => expect(followDelivery({ delivery: _id, org })).rejects.toThrow('HTTP_500');
     await attempt();
     for (let retries = 0; retries < 2; retries += 1) {
       expect(await harness.clientDeliveries.requeue({ org: org, events: ['indexing.status_changed'] }, _id)).toBe(true);
@@ -182,30 +182,36 @@ describe('the delivery schedule', () => {
 
   test('a receiver that fails for too long gets no more requests until it is registered again', async () => {
     const failing = `${org}-failing`;
-    const register = () => harness.registrations.register(failing, receiver.url, ['indexing.status_changed']);
-    const strict = await startWorker('strict', 15 * HOUR_MS);
+    // The sender of the other worker serves every delivery of its database, by another rule.
+    const own = await testCollections(databaseBeside(sharedProduct().mongodbUri, 'delivery-schedule-strict'));
+    const strictHarness = createDeliveryHarness(own);
+    const register = () => strictHarness.registrations.register(failing, receiver.url, ['indexing.status_changed']);
+    const strict = await startWorker('strict', 15 * HOUR_MS, strictHarness);
     receiver.respond = () => ({ status: 500 });
     await register();
     await strict.runUntil(async () => {
-      const [first, second] = [await pending(failing), await pending(failing)];
+      const first = await pending(failing, own);
       const running = [await start(first._id, failing, 'strict')];
       await env.sleep(1.5 * HOUR_MS);
+      const second = await pending(failing, own);
       running.push(await start(second._id, failing, 'strict'));
       for (const delivery of running) expect(await delivery.result()).toBe('permanently_failed');
       // The attempts of the first delivery at 0 s, 5 s, 5 min, 35 min, 2.6 h and 7.6 h are within bounds, and the attempt
       // at 17.6 h is the last.
-      expect(await recordOf(first._id)).toMatchObject({
+      expect(await recordOf(first._id, own)).toMatchObject({
         error_code: 'WEBHOOK_DISABLED',
         attempts: 7,
       });
-      expect(await recordOf(second._id)).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
-      expect((await harness.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
+      expect(await recordOf(second._id, own)).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
+      expect((await strictHarness.registrations.findForOrg(failing))!.disabled_at).toBeInstanceOf(Date);
 
       await register();
       receiver.respond = () => ({ status: 204 });
-      const again = await pending(failing);
+      const again = await pending(failing, own);
       expect(await deliver(again._id, failing, 'strict')).toBe('delivered');
     });
+    await strictHarness.close();
+    await own.mongoClient.close();
   });
 
   describe('the callback of an AI job', () => {
@@ -226,7 +232,9 @@ describe('the delivery schedule', () => {
         doc_id: job._id,
         url: receiver.url,
       };
-      await collections.deliveries.insertOne(pendingDelivery({ ...delivery, event_type: 'async_job_completed', now }));
+      await collections.deliveries.insertOne(
+        pendingDelivery({ ...delivery, event_type: 'async_job_completed', now }, true),
+      );
       return delivery._id;
     }
 

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
-import { createReceiverLoad } from '../../activities/webhooks/receiver-load.js';
-import { createWaitingDeliveries } from '../../activities/webhooks/waiting-deliveries.js';
+import { createSenderLoad, type SenderLoad } from '../../activities/webhooks/sender-load.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { Collections } from '../../storage/collections.js';
 import { connectTemporal } from '../../temporal/connection.js';
@@ -101,75 +100,62 @@ describe('a receiver that hangs', () => {
     expect(requests).toBeLessThanOrEqual(50);
   });
 
-  test('gets its backlog in order when it has recovered, without Temporal, which asks for one delivery a second', async () => {
+  test('gets its backlog when it has recovered, whenever Temporal asks for it', async () => {
     recovered = true;
     for (const response of held) response.writeHead(204).end();
     const delivered = () => collections.deliveries.countDocuments({ org: 'slow', status: 'delivered' });
     await eventually('the backlog is delivered', async () => (await delivered()) === HANGING);
-    // Their workflows end when Temporal asks for them.
-    const { count } = await temporal.workflow.count(`TaskQueue="${taskQueue}" AND ExecutionStatus="Running"`);
-    expect(count).toBeGreaterThan(0);
   });
+});
 
-  test('many such receivers together leave half of the slots to other retries', async () => {
-    const load = createReceiverLoad(1, DELIVERY_SLOTS);
-    const never = new Promise<void>(() => undefined);
-    const slow = Array.from({ length: 100 }, (_, n) => `slow-${n}`);
-    for (const receiver of slow) void load.track(receiver, () => never);
-    await eventually('all receivers known to be slow', () => !slow.some((receiver) => load.isQuick(receiver)));
+describe('the load of the sender', () => {
+  const never = new Promise<void>(() => undefined);
+  /** Starts an attempt that does not end. */
+  const hang = (load: SenderLoad, org: string, receiver = org) => {
+    expect(load.reserve(org, receiver, 1)).toBe(1);
+    void load.use(org, receiver, () => never);
+  };
+  /** Makes the clock pass by hand, and the timers that mark slow receivers, at once. */
+  async function allSlow(load: SenderLoad, receivers: readonly string[]): Promise<void> {
+    for (const receiver of receivers) hang(load, receiver);
+    await eventually('all receivers known to be slow', () => receivers.every((receiver) => load.isSlow(receiver)));
+  }
+  const named = (count: number) => Array.from({ length: count }, (_, n) => `slow-${n}`);
+
+  test('leaves half of the places to others while many receivers are slow', async () => {
+    const load = createSenderLoad(DELIVERY_SLOTS.all);
+    const slow = named(100);
+    await allSlow(load, slow);
     let inProgress = slow.length;
-    for (const receiver of slow) {
-      for (; load.hasRoom(receiver); inProgress += 1) void load.track(receiver, () => never);
-    }
+    for (const receiver of slow) for (; load.hasRoom(receiver); inProgress += 1) hang(load, receiver);
     expect(inProgress).toBeGreaterThan(slow.length);
-    expect(inProgress).toBeLessThanOrEqual(DELIVERY_TUNING.maxConcurrentActivityTaskExecutions! / 2);
+    expect(inProgress).toBeLessThanOrEqual(DELIVERY_SLOTS.all / 2);
     expect(load.hasRoom('quick')).toBe(true);
   });
 
-  test('very many such receivers cost a look each, and count as quick again after a while', async () => {
+  test('costs a look for each of very many slow receivers, which count as quick again after a while', async () => {
     let now = 0;
     let looks = 0;
-    const load = createReceiverLoad(1, { first: 2_000, all: 2_000 }, () => {
+    const load = createSenderLoad(2_000, () => {
       looks += 1;
       return now;
     });
-    const never = new Promise<void>(() => undefined);
-    const slow = Array.from({ length: 1_000 }, (_, n) => `slow-${n}`);
-    for (const receiver of slow) void load.track(receiver, () => never);
-    await eventually('all receivers known to be slow', () => !slow.some((receiver) => load.isQuick(receiver)));
+    const slow = named(1_000);
+    await allSlow(load, slow);
     looks = 0;
     expect(slow.filter((receiver) => load.hasRoom(receiver))).toEqual([]);
     expect(looks).toBeLessThanOrEqual(2 * slow.length);
-    expect(load.reserve('quick', 10)).toBe(10);
-    load.free('quick', 10);
-    load.free('slow-0', 1);
+    expect(load.reserve('quick', 'quick', 10)).toBe(10);
+    load.free('quick', 'quick', 10);
+    load.free('slow-0', 'slow-0', 1);
     expect(load.hasRoom('slow-0')).toBe(true);
     now = 60_000;
     expect(slow.every((receiver) => load.hasRoom(receiver))).toBe(true);
   });
 
-  test('receivers that are just not slow leave slots for the first attempts of others', () => {
-    const load = createReceiverLoad(NEVER_MS, DELIVERY_SLOTS);
-    const never = new Promise<void>(() => undefined);
-    for (let n = 0; n < 10; n += 1) {
-      expect(load.isQuick(`receiver-${n}`)).toBe(true);
-      while (load.isQuick(`receiver-${n}`)) {
-        void load.track(`receiver-${n}`, () => load.trackFirst(`receiver-${n}`, () => never));
-      }
-    }
-    expect(load.isQuick('another')).toBe(true);
-  });
-
-  test('a backlog of any size costs Temporal one activity task a second', () => {
-    const waiting = createWaitingDeliveries(() => 0);
-    const backlog = Array.from({ length: 1_500 }, (_, n) => ({ delivery: `delivery-${n}`, org: 'hanging' }));
-    const waits = backlog.map((delivery) => waiting.add('hanging', delivery));
-    expect(waits[0]).toBeLessThan(5_000);
-    for (const [n, ms] of waits.slice(1).entries()) expect(ms - waits[n]!).toBe(1_000);
-    // When Temporal asks for the first again, it waits for its next turn, and keeps its place.
-    expect(waiting.add('hanging', backlog[0]!)).toBeGreaterThan(waits.at(-1)!);
-    expect(waiting.next('hanging')).toBe(backlog[0]);
-    expect(waiting.next('hanging')).toBe(backlog[1]);
-    expect(waiting.add('another', { delivery: 'delivery', org: 'another' })).toBeLessThan(5_000);
+  test('leaves places for others while many receivers are just not slow', () => {
+    const load = createSenderLoad(DELIVERY_SLOTS.all);
+    for (const receiver of named(10)) while (load.hasRoom(receiver)) hang(load, receiver);
+    expect(load.hasRoom('another')).toBe(true);
   });
 });

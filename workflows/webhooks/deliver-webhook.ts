@@ -13,46 +13,49 @@ import { showOutcome } from '../failures.js';
 /** Sent when a person requests a retry: the delivery is due at once, so the wait for the next attempt ends. */
 export const retryNow = defineSignal(RETRY_NOW);
 
-// The first attempt runs inside the workflow task. Most deliveries succeed at once, and this costs the server least.
-const { attemptDeliveryAtOnce } = proxyLocalActivities<DeliveryActivities>({
+// Inside the workflow task. Most deliveries succeed at once, and this costs the server least.
+const { deliverAtOnce } = proxyLocalActivities<DeliveryActivities>({
   startToCloseTimeout: '40 seconds',
   retry: { maximumAttempts: 1 },
   summary: 'First attempt',
 });
 
-// Each retry of this activity is one attempt, at the time that the failed attempt gave (`nextRetryDelay`). The intervals
-// below only apply when an attempt could not be recorded. Retries add no events to the history.
-const { attemptDelivery } = proxyActivities<DeliveryActivities>({
-  startToCloseTimeout: '40 seconds',
+// Each retry of this activity asks the sender for one attempt, at the time that the record gave (`nextRetryDelay`). The intervals
+// below only apply when the sender could not be asked. Retries add no events to the history.
+const { followDelivery } = proxyActivities<DeliveryActivities>({
+  startToCloseTimeout: '1 minute',
   summary: 'Further attempts, one per retry',
-  retry: { initialInterval: '5 seconds', backoffCoefficient: 2, maximumInterval: '5 minutes' },
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
 const RETRYING =
-  'Not delivered yet. Each attempt of the pending activity is one attempt to deliver: the last failure of the activity is the result of the latest attempt, and its next scheduled time is that of the next attempt.';
+  'Not delivered yet. The last failure of the pending activity is the result of the latest attempt, and its next scheduled time is that of the next attempt.';
 
-/** One delivery: pending -> sweeping -> delivered | failed; failed -> sweeping … until delivered | permanently_failed. */
+/**
+ * Follows one delivery: pending -> sweeping -> delivered | failed; failed -> sweeping … until delivered | permanently_failed. The
+ * sender makes the attempts, when the record of the delivery says.
+ */
 export async function deliverWebhook(delivery: DeliveryRef): Promise<DeliveryProgress> {
   let retryRequested = false;
-  let attempts: CancellationScope | undefined;
+  let following: CancellationScope | undefined;
   setHandler(
     retryNow,
     () => {
       retryRequested = true;
-      attempts?.cancel();
+      following?.cancel();
     },
     { description: 'Ends the wait for the next attempt. The API sends it when a person requests a retry.' },
   );
 
-  let progress = await attemptDeliveryAtOnce(delivery).catch(() => 'failed' as const);
-  while (progress === 'failed' || (progress === 'permanently_failed' && retryRequested)) {
+  let progress = await deliverAtOnce(delivery).catch(() => 'failed' as const);
+  while (progress === 'failed' || (progress !== 'delivered' && retryRequested)) {
     retryRequested = false;
     setCurrentDetails(RETRYING);
-    attempts = new CancellationScope();
+    following = new CancellationScope();
     try {
-      progress = await attempts.run(() => attemptDelivery(delivery));
+      progress = await following.run(() => followDelivery(delivery));
     } catch (error) {
-      // The signal cancelled the wait, or an attempt in progress. Both need a new attempt.
+      // The signal cancelled the wait, or an attempt in progress. Both are followed anew.
       if (!retryRequested) throw error;
     }
   }

@@ -29,7 +29,7 @@ const { cancelReplay } = proxyActivities<ReplayActivities>({
 /** Rounds after which the workflow continues as new. */
 const MAX_ROUNDS = 100;
 
-/** A bulk retry: running -> completed | cancelled. The deliveries that it requeues are sent by their lane. */
+/** A bulk retry: running -> completed | cancelled. The sender makes the attempts at the deliveries that it requeues. */
 export async function replayDeliveries(ref: ReplayRef): Promise<Pick<ReplayProgress, 'requeued'>> {
   try {
     for (let round = 1; ; round += 1) {

@@ -1,5 +1,9 @@
+import { newDeliveryId } from '../../../domain/ids.js';
+import type { DeliveryRecord } from '../../../storage/webhooks/deliveries.js';
+import { createStarters } from '../../../temporal/starters.js';
 import { eventually } from '../eventually.js';
-import { recordLanes } from './lanes.js';
+import { withDb } from '../product.js';
+import { deliveryRecord } from '../records.js';
 import { noteOf, type Recording } from './recording.js';
 
 const DATABASE = 'webhooks';
@@ -31,5 +35,26 @@ export async function recordWebhooks(recording: Recording): Promise<void> {
   await record('deliver-webhook-retried-by-a-person', `delivery/${retried}`);
   const { replay_id } = (await api.post('/webhooks/indexing/deliveries/retry', { doc_id: 'gone' })).body.data;
   await record('replay-deliveries', `replay/${org}/${replay_id}`);
-  await recordLanes(recording);
+  await recordBacklogs(recording);
+}
+
+/** Records a backlog that waits, and one that has ended. */
+async function recordBacklogs({ org, product, temporal, record }: Recording): Promise<void> {
+  const { startBacklog } = createStarters(temporal);
+  const delivery = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), has_workflow: false });
+  const id = `delivery-backlog/${org}/${delivery.event_type}`;
+  await startBacklog(delivery);
+  await record('follow-backlog-ended', id);
+  const later = new Date(Date.now() + 60 * 60 * 1000);
+  await withDb(product.mongodbUri, (db) =>
+    db
+      .collection<DeliveryRecord>('deliveries')
+      .insertOne({ ...delivery, status: 'failed', next_attempt_at: later, check_at: null }),
+  );
+  await startBacklog(delivery);
+  await eventually('it waits', async () => {
+    const { historyLength } = await temporal.workflow.getHandle(id).describe();
+    return historyLength > 8;
+  });
+  await record('follow-backlog-waiting', id, { open: true });
 }

@@ -1,9 +1,9 @@
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { LaneQueue, QueueHead } from '../../storage/webhooks/lane-queue.js';
+import type { DeliveryQueue, QueueHead } from '../../storage/webhooks/delivery-queue.js';
 
-/** The deliveries that a lane has to send, read ahead of the claims. */
-export interface LaneReader {
-  /** @returns each receiver in the lane, with its first delivery */
+/** The deliveries that are due, read ahead of the claims. */
+export interface DueDeliveries {
+  /** @returns each receiver in the queue, with its first delivery */
   heads(now: Date): Promise<QueueHead[]>;
   /** Whether `take` needs no query. */
   holds(receiver: string): boolean;
@@ -12,8 +12,10 @@ export interface LaneReader {
    * @returns at most so many, and whether there may be more
    */
   take(receiver: string, wanted: number, now: Date): Promise<{ taken: DeliveryRecord[]; more: boolean }>;
+  /** @returns the first deliveries of these receivers */
+  takeFirst(heads: readonly QueueHead[]): Promise<DeliveryRecord[]>;
   /** @returns these deliveries */
-  read: LaneQueue['read'];
+  read: DeliveryQueue['read'];
   /** Reads everything again, because others have changed deliveries that were read ahead. */
   forget(): void;
 }
@@ -21,8 +23,10 @@ export interface LaneReader {
 /** Claims for which deliveries are read at once, and at most so many deliveries. */
 const CLAIMS_AHEAD = 4;
 const MAX_AHEAD = 200;
-/** How long the list of receivers is used; a receiver that is new in the lane waits for so long. */
+/** How long the list of receivers is used, at least: a receiver that is new in the queue waits for so long. */
 const HEADS_VALID_MS = 100;
+/** The list is used for so many times as long as it took to read: with many receivers it costs more. */
+const HEADS_COST_FACTOR = 5;
 /** How long deliveries that were read ahead are used. The claim leaves out what has changed since. */
 const AHEAD_VALID_MS = 1_000;
 
@@ -36,30 +40,37 @@ interface Ahead {
  * Reads the deliveries of several claims at a time, so that most claims need no query before them.
  * @param clock milliseconds
  */
-export function createLaneReader(
-  queue: Pick<LaneQueue, 'heads' | 'listDue' | 'read'>,
-  lane: number,
+export function createDueDeliveries(
+  queue: Pick<DeliveryQueue, 'heads' | 'listDue' | 'read'>,
   clock = () => performance.now(),
-): LaneReader {
+): DueDeliveries {
   let heads: QueueHead[] = [];
   let validUntil = Number.NEGATIVE_INFINITY;
+  /** Receivers whose deliveries have been taken since the list was read: their first delivery is another now. */
+  const taken = new Set<string>();
   const ahead = new Map<string, Ahead>();
 
   return {
     async heads(now) {
-      const due = heads.filter((head) => head.due <= now);
-      if (due.length > 0 && clock() < validUntil && due.every((head) => holds(head.receiver))) return heads;
+      const stale = heads.some(({ receiver, due }) => due <= now && taken.has(receiver) && !holds(receiver));
+      if (clock() < validUntil && !stale) return heads;
       for (const receiver of ahead.keys()) if (!holds(receiver)) ahead.delete(receiver);
-      heads = await queue.heads(lane);
-      validUntil = clock() + HEADS_VALID_MS;
+      const started = clock();
+      heads = await queue.heads();
+      taken.clear();
+      validUntil = clock() + Math.max(HEADS_VALID_MS, HEADS_COST_FACTOR * (clock() - started));
       return heads;
     },
     holds,
     async take(receiver, wanted, now) {
       if (!holds(receiver)) ahead.set(receiver, await readAhead(receiver, wanted, now));
+      taken.add(receiver);
       const { deliveries, more } = ahead.get(receiver)!;
-      const taken = deliveries.splice(0, wanted);
-      return { taken, more: more || deliveries.length > 0 };
+      return { taken: deliveries.splice(0, wanted), more: more || deliveries.length > 0 };
+    },
+    takeFirst(chosen) {
+      for (const { receiver } of chosen) taken.add(receiver);
+      return queue.read(chosen.map(({ delivery }) => delivery));
     },
     read: queue.read,
     forget() {
@@ -75,7 +86,7 @@ export function createLaneReader(
 
   async function readAhead(receiver: string, wanted: number, now: Date): Promise<Ahead> {
     const limit = Math.min(CLAIMS_AHEAD * wanted, MAX_AHEAD);
-    const deliveries = await queue.listDue(lane, receiver, now, limit);
+    const deliveries = await queue.listDue(receiver, now, limit);
     return { deliveries, more: deliveries.length === limit, validUntil: clock() + AHEAD_VALID_MS };
   }
 }

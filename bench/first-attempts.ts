@@ -6,8 +6,8 @@ import { startBenchInstance } from './support/instance.js';
 import { startCountingReceiver } from './support/receiver.js';
 import { printFigures } from './support/results.js';
 
-/** Measures first attempts at the receiver: with a workflow each, in lanes, and without the product. */
-export async function lanes(scale = '1'): Promise<void> {
+/** Measures first attempts at the receiver: with a workflow each, without, and without the product. */
+export async function firstAttempts(scale = '1'): Promise<void> {
   const instance = await startBenchInstance();
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const receiver = await startCountingReceiver();

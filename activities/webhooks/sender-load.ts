@@ -1,0 +1,102 @@
+/**
+ * How many attempts each receiver and each organisation has in progress in this process, so that a receiver that hangs harms
+ * only itself, and an organisation has no more places than others, however many receivers it has.
+ */
+export interface SenderLoad {
+  /** Whether an attempt at the receiver took long recently. */
+  isSlow(receiver: string): boolean;
+  hasRoom(receiver: string): boolean;
+  /** How many attempts of the organisation may start. */
+  roomOf(org: string): number;
+  /** Takes places for attempts that start soon. @returns how many there is room for, up to `wanted` */
+  reserve(org: string, receiver: string, wanted: number): number;
+  /** Frees reserved places that are not used. */
+  free(org: string, receiver: string, places: number): void;
+  /** Runs an attempt in a reserved place, and frees the place. */
+  use<T>(org: string, receiver: string, attempt: () => Promise<T>): Promise<T>;
+}
+
+/** An attempt that takes longer makes its receiver slow. */
+export const SLOW_MS = 2_000;
+/** How long a receiver counts as slow. */
+const SLOW_FOR_MS = 60_000;
+/** Attempts in progress per receiver, by whether it was slow recently. */
+const MAX_IN_PROGRESS = { quick: 50, slow: 10 };
+/** Part of the places that all slow receivers together may occupy, so that others find a place. */
+const SLOW_SHARE = 0.5;
+/** Part of the places for receivers and organisations without an attempt in progress. */
+const RESERVE = 0.1;
+
+/**
+ * @param places attempts that the process can have in progress
+ * @param clock milliseconds
+ */
+export function createSenderLoad(places: number, clock = () => performance.now()): SenderLoad {
+  const receivers = new Map<string, number>();
+  const organisations = new Map<string, number>();
+  let total = 0;
+  /** Until when each receiver counts as slow; the first ends first. */
+  const slowUntil = new Map<string, number>();
+  /** Attempts in progress at slow receivers. */
+  let slowInProgress = 0;
+
+  const load: SenderLoad = {
+    isSlow(receiver) {
+      const now = clock();
+      for (const [marked, until] of slowUntil) {
+        if (until > now) break;
+        slowUntil.delete(marked);
+        slowInProgress -= receivers.get(marked) ?? 0;
+      }
+      return slowUntil.has(receiver);
+    },
+    hasRoom(receiver) {
+      const own = receivers.get(receiver) ?? 0;
+      if (load.isSlow(receiver)) return own < MAX_IN_PROGRESS.slow && slowInProgress < places * SLOW_SHARE;
+      // A receiver may occupy as many places as are free: one gets about half of them, a second a quarter or more.
+      const free = places - total;
+      return own < MAX_IN_PROGRESS.quick && (own === 0 ? free > 0 : own < free - places * RESERVE);
+    },
+    roomOf(org) {
+      const own = organisations.get(org) ?? 0;
+      const free = places - total;
+      const share = Math.ceil((free - places * RESERVE - own) / 2);
+      return own === 0 && free > 0 ? Math.max(1, share) : Math.max(0, share);
+    },
+    reserve(org, receiver, wanted) {
+      let reserved = 0;
+      for (; reserved < wanted && load.hasRoom(receiver); reserved += 1) count(org, receiver, 1);
+      return reserved;
+    },
+    free: (org, receiver, unused) => count(org, receiver, -unused),
+    async use(org, receiver, attempt) {
+      const slow = setTimeout(() => markSlow(receiver), SLOW_MS).unref();
+      try {
+        return await attempt();
+      } finally {
+        clearTimeout(slow);
+        count(org, receiver, -1);
+      }
+    },
+  };
+  return load;
+
+  function count(org: string, receiver: string, change: number): void {
+    add(organisations, org, change);
+    add(receivers, receiver, change);
+    total += change;
+    if (slowUntil.has(receiver)) slowInProgress += change;
+  }
+
+  function markSlow(receiver: string): void {
+    // Added again, so that the marks stay in the order in which they end.
+    if (!slowUntil.delete(receiver)) slowInProgress += receivers.get(receiver) ?? 0;
+    slowUntil.set(receiver, clock() + SLOW_FOR_MS);
+  }
+}
+
+function add(counts: Map<string, number>, key: string, change: number): void {
+  const now = (counts.get(key) ?? 0) + change;
+  if (now === 0) counts.delete(key);
+  else counts.set(key, now);
+}
