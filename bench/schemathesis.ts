@@ -44,6 +44,8 @@ const NEVER_ACCEPTED = [
   'POST /authentication/{id}/eligibility-check',
   // 404 without a secret to delete: then 401, in the requests that have no key on purpose, is all that is counted.
   'DELETE /webhooks/indexing/signing-secret',
+  // 403 for deliveries of crews, which need a crew's key and are those that it finds.
+  'POST /deliveries/{delivery_id}/retry',
 ];
 
 /** How long a response may take. */
