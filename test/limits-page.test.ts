@@ -28,7 +28,7 @@ const FIXED: Record<string, readonly [file: string, name: string]> = {
   "a tool's result, as the agent sees it": ['activities/crews/tools.ts', 'MAX_RESULT_CHARACTERS'],
   'a page that an agent fetches': ['activities/crews/fetch-page.ts', 'MAX_BYTES'],
   '`meta` of a kickoff, and `user_webhook_parameters`': ['api/json-body.ts', 'MAX_FIELD_LENGTH'],
-  'attempts that a delivery record shows': ['storage/webhooks/deliveries.ts', 'MAX_LOGGED_ATTEMPTS'],
+  'attempts that a delivery record shows': ['storage/webhooks/outcome-updates.ts', 'MAX_LOGGED_ATTEMPTS'],
   'bytes of a response that an attempt records': ['activities/webhooks/attempt.ts', 'MAX_RESPONSE_BYTES'],
   'the address of a receiver': ['domain/webhooks/registrations.ts', 'MAX_URL_LENGTH'],
   'addresses of a `web` connector': ['domain/connectors/connectors.ts', 'MAX_START_PAGES'],
