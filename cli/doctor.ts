@@ -131,6 +131,10 @@ async function checkApi(options: ServerOptions): Promise<Finding[]> {
       const how = 'For receivers here, start with OUTBOUND_ALLOW_CIDRS=127.0.0.0/8. In production, leave it.';
       findings.push(warning('Receivers', 'webhooks to this machine are not allowed', how));
     }
+    if (readiness?.untrusted_forwarding) {
+      const how = 'If a proxy is in front, set POSTBACK_TRUSTED_PROXIES to its addresses: all clients share one limit.';
+      findings.push(warning('Proxy', 'X-Forwarded-For arrives from a peer that is not trusted', how));
+    }
     findings.push(await checkKey(server));
     return findings;
   } catch (error) {

@@ -1,11 +1,11 @@
 /** The part of the demo about content: files go in, signed webhooks report them, a query returns hits. */
 import { randomBytes } from 'node:crypto';
-import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { INDEXING_STATUS_TABLE, type IndexingStatus } from '../../domain/content/states.js';
 import { isFinalState } from '../../domain/state-machine.js';
 import { type ApiAccess, call } from '../api-client.js';
+import { FileOnDisk } from '../remote/file-on-disk.js';
 import type { DemoReceiver } from './receiver.js';
 import { printDone, printHeading, printItem, printQuote, printRelations } from './screen.js';
 import { until } from './until.js';
@@ -33,7 +33,7 @@ export async function startContent(api: ApiAccess, receiver: DemoReceiver): Prom
   const form = new FormData();
   form.set('database', database);
   form.set('document_metadata', JSON.stringify(FILES.map((id) => ({ id }))));
-  for (const name of FILES) form.append('documents', await openAsBlob(join(EXAMPLES, name)), name);
+  for (const name of FILES) form.append('documents', new FileOnDisk(join(EXAMPLES, name)));
   await call(api, 'POST', '/context/ingest', form);
   return database;
 }

@@ -1,7 +1,7 @@
 /** The part of the demo about AI jobs: a picture is read, and its callback goes to a receiver that fails at first. */
-import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiAccess, request } from '../api-client.js';
+import { FileOnDisk } from '../remote/file-on-disk.js';
 import { EXAMPLES } from './content.js';
 import { type DemoReceiver, JOB_FAILURES } from './receiver.js';
 import { printDone, printFailed, printHeading, printQuote } from './screen.js';
@@ -17,7 +17,7 @@ export async function startJob(api: ApiAccess, receiver: DemoReceiver): Promise<
   });
   receiver.publicKey = await key.text();
   const form = new FormData();
-  form.set('file', await openAsBlob(join(EXAMPLES, PICTURE)), PICTURE);
+  form.set('file', new FileOnDisk(join(EXAMPLES, PICTURE)));
   const { file_id: file } = await request(api, 'POST', '/v3/upload', form);
   const job = { model: MODEL, input: { file }, webhook_receiver: `${receiver.url}/jobs` };
   return (await request(api, 'POST', '/v3/ai/async', job)).job_id;

@@ -1,4 +1,4 @@
-import { openAsBlob, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import { inBatches } from '../../domain/batches.js';
 import { INDEXING_STATUS_TABLE, INDEXING_STATUSES } from '../../domain/content/states.js';
 import { isFinalState } from '../../domain/state-machine.js';
 import { readEvents } from './events.js';
+import { FileOnDisk } from './file-on-disk.js';
 import { isTerminal, paint, paintState, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
@@ -25,15 +26,14 @@ interface IngestOptions extends ServerOptions {
 
 interface Source {
   id: string;
-  size: number;
-  read(): Promise<Blob>;
+  file: File;
 }
 
 /** An accepted or rejected file; `status` changes while it is watched. */
 type Outcome = Pick<Schemas['IngestResult'], 'id' | 'status' | 'unchanged'> & { error?: string };
 
 /** A request has at most so many files and bytes, so that little is repeated when it fails. */
-const BATCH = { count: 20, size: 32 * 1024 * 1024, sizeOf: ({ size }: Source) => size };
+const BATCH = { count: 20, size: 32 * 1024 * 1024, sizeOf: ({ file }: Source) => file.size };
 /** As many ids as one status request may have. */
 const STATUS_IDS = 100;
 const POLL_MS = 500;
@@ -68,27 +68,23 @@ async function findSources(paths: readonly string[]): Promise<Source[]> {
 async function sourcesOf(path: string): Promise<Source[]> {
   if (path === '-') {
     const text = await buffer(process.stdin);
-    return [{ id: 'stdin.txt', size: text.length, read: async () => new Blob([text]) }];
+    return [{ id: 'stdin.txt', file: new File([text], 'stdin.txt') }];
   }
   if (isDynamicPattern(path)) {
     // The part of a path outside of this folder means nothing on another machine.
-    return (await glob(path)).map((file) => fileSource(file, file.replace(/^(\.{0,2}\/)+/, '')));
+    return (await glob(path)).map((file) => ({ id: file.replace(/^(\.{0,2}\/)+/, ''), file: new FileOnDisk(file) }));
   }
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) throw new Error(`${path} does not exist.`);
-  if (!stats.isDirectory()) return [fileSource(path, basename(path))];
+  if (!stats.isDirectory()) return [{ id: basename(path), file: new FileOnDisk(path) }];
   // Hidden files and folders are left out.
   const files = await glob('**/*', { cwd: path, absolute: true });
-  return files.sort().map((file) => fileSource(file, relative(path, file)));
-}
-
-function fileSource(path: string, id: string): Source {
-  return { id, size: statSync(path).size, read: () => openAsBlob(path) };
+  return files.sort().map((file) => ({ id: relative(path, file), file: new FileOnDisk(file) }));
 }
 
 async function send(client: Postback, batch: readonly Source[], options: IngestOptions): Promise<Outcome[]> {
   const { database, collection, type, language, metadata, upsert } = options;
-  const documents = await Promise.all(batch.map(async ({ id, read }) => new File([await read()], basename(id))));
+  const documents = batch.map(({ file }) => file);
   const document_metadata = JSON.stringify(batch.map(({ id }) => ({ id, ...(metadata && { metadata }) })));
   const body = { database, collection, type, language, upsert: `${upsert}`, documents, document_metadata };
   const { data } = await bodyOf(

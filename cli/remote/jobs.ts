@@ -1,8 +1,7 @@
-import { openAsBlob } from 'node:fs';
-import { basename } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
 import { JOB_STATUS_TABLE } from '../../domain/ai-jobs/states.js';
+import { FileOnDisk } from './file-on-disk.js';
 import { fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -77,8 +76,7 @@ export async function listModels(options: ServerOptions): Promise<void> {
 }
 
 async function upload(client: Postback, path: string): Promise<string> {
-  const file = new File([await openAsBlob(path)], basename(path));
-  const body = { file };
+  const body = { file: new FileOnDisk(path) };
   return (await bodyOf(client.POST('/v3/upload', { body, bodySerializer: multipart }))).file_id;
 }
 

@@ -30,6 +30,10 @@ export async function runCommand(args: readonly string[], env: Record<string, st
     return true;
   };
   Object.assign(process.env, env);
+  // A command that waits for signals lets its process end without its parent. Of a test process this would hold for ever, because
+  // Node counts who needs the channel only until it is told otherwise.
+  const { channel } = process;
+  process.channel = undefined;
   try {
     const program = new Command('postback').exitOverride().configureOutput({
       writeOut: (text) => {
@@ -51,8 +55,7 @@ export async function runCommand(args: readonly string[], env: Record<string, st
     Object.assign(console, { log, error });
     process.stdout.write = write;
     process.exitCode = exitCode;
-    // A command that waits for signals lets its process end without the parent; a test process must wait for its next file.
-    process.channel?.ref();
+    process.channel = channel;
     for (const name of Object.keys(env)) {
       if (before[name] === undefined) delete process.env[name];
       else process.env[name] = before[name];
