@@ -127,6 +127,12 @@ inChromium('the console in a browser', () => {
     expect(await stored()).toBe(JSON.stringify([{ 'postback.key.api': data.apiKey }, {}, '']));
     await page.reload();
     await heading('Overview');
+    await page.goto(`${apiUrl}/docs`);
+    await page.getByRole('button', { name: 'Authorize', exact: true }).first().click();
+    await page.getByLabel('payment_key').fill('pbk_sk_pasted');
+    await page.getByLabel('payment_key').press('Enter');
+    await eventually('the pasted key is kept', async () => String(await stored()).includes('pbk_sk_pasted'));
+    await page.goto(`${apiUrl}/console`);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await heading('Postback console');
     expect(await stored()).toBe('[{},{},""]');
@@ -223,6 +229,33 @@ inChromium('the console in a browser', () => {
     await page.mouse.move(box.x + 60, box.y + 40, { steps: 4 });
     await page.mouse.up();
     await eventually('the entity moves', async () => (await placeOf()) !== before);
+  });
+
+  test('shows passages without the marks of Markdown, and as text only', async () => {
+    await signIn(data.apiKey);
+    await page.goto(`${apiUrl}/console#/search?q=sluice`);
+    await page.locator('.passage td', { hasText: 'North sluice' }).waitFor();
+    const passage = page.locator('.passage').filter({ hasText: 'North sluice' }).first();
+    const shown = (await passage.textContent())!;
+    expect(shown).toContain('open-gate --now');
+    expect(shown).toContain('<img src=x onerror=alert(1)>');
+    expect(shown).not.toMatch(/---|`|\*\*|^#/m);
+    expect(await passage.locator('img').count()).toBe(0);
+  });
+
+  test('the question in the field is that of the address', async () => {
+    await signIn(data.apiKey);
+    await page.goto(`${apiUrl}/console#/search?q=lamp`);
+    await page.getByLabel('Question').fill('typed, but not asked');
+    await page.goto(`${apiUrl}/console#/search?q=keeper`);
+    await eventually('the question', async () => (await page.getByLabel('Question').inputValue()) === 'keeper');
+  });
+
+  test('a key within the text of an empty page is as wide as its sign', async () => {
+    await signIn(data.apiKey);
+    await page.goto(`${apiUrl}/console#/search`);
+    const box = (await page.locator('.empty kbd').boundingBox())!;
+    expect(box.width).toBeLessThan(40);
   });
 
   test('shows jobs with their output, connectors with their syncs, and the use', async () => {

@@ -3,9 +3,9 @@ import { call } from '../api.js';
 import { NoDatabase, useDatabases } from '../databases.js';
 import { plural } from '../format.js';
 import { Graph } from '../graph.js';
-import { highlight } from '../highlight.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
+import { Passage } from '../passage.js';
 import { go, linkTo } from '../router.js';
 import { Empty, Loading, Page, Problem, Select } from '../ui.js';
 
@@ -39,6 +39,10 @@ export function Search({ parameters }) {
 function Question({ databases, database, question, mode }) {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => input.current?.focus(), []);
+  // The address may get another question: a link, or the browser's way back.
+  useEffect(() => {
+    if (input.current) input.current.value = question;
+  }, [question]);
   /** @param {Record<string, string>} changed */
   const ask = (changed) => go('search', { database, by: mode, q: input.current?.value.trim() ?? '', ...changed });
   /** @param {Event} event */
@@ -110,13 +114,10 @@ function Hit({ hit, database, question, isNamed }) {
         </span>
       </header>
       <small class="muted">${where}</small>
-      <p class="passage">${highlight(unwrap(hit.text), question).map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text))}</p>
+      <${Passage} text=${hit.text} question=${question} />
     </article>
   `;
 }
-
-/** Joins lines that were broken for the width of a page. @param {string} text */
-const unwrap = (text) => text.replace(/([\p{L},;])[ \t]*\n(?=[\p{Ll}\d])/gu, '$1 ');
 
 /** @param {{ relations: Schemas['Relation'][], chosen: string | null }} props */
 function Relations({ relations, chosen }) {

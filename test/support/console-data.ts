@@ -39,6 +39,7 @@ export async function fillConsole({ apiUrl, mongodbUri }: ProductAddress, org: s
   const files = [
     ...FILES.map((name) => ({ name, content: readFileSync(`examples/${name}`) })),
     { name: LOCKED_FILE, content: readFileSync('test/fixtures/encrypted.pdf') },
+    { name: 'harbour-notes.md', content: readFileSync('test/fixtures/harbour-notes.md') },
   ];
   const ids = files.map(({ name }) => name);
   await api.ingest({ database: DATABASE, document_metadata: JSON.stringify(ids.map((id) => ({ id }))) }, files);
