@@ -1,6 +1,8 @@
 # One image for the API and all workers. The command selects the process (docker-compose.yml).
+# `--build-arg NODE_IMAGE=node:24-slim@sha256:…` names the base by digest.
+ARG NODE_IMAGE=node:24-slim
 
-FROM node:24-slim AS build
+FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
@@ -8,14 +10,14 @@ COPY . .
 RUN npx tsc -p tsconfig.json
 
 # Optional packages are installed too: they contain the native binaries. Install scripts never run.
-FROM node:24-slim AS packages
+FROM ${NODE_IMAGE} AS packages
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts
 COPY bin/prune.mjs ./bin/
 RUN node bin/prune.mjs
 
-FROM node:24-slim AS product
+FROM ${NODE_IMAGE} AS product
 # The small semi-space saves 150 MB of memory per worker, and few allocator arenas save 15 to 25 MB per process (cli/child.ts).
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=2 \

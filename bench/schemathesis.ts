@@ -3,12 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KeyKind } from '../domain/api-keys.js';
-import { pythonEnvironmentWith } from '../test/support/python.js';
+import { PYPI_VERSIONS, pythonEnvironmentWith } from '../test/support/python.js';
 import { startBenchInstance } from './support/instance.js';
 import { createDatabase } from './support/work.js';
-
-/** With the seed it decides the requests, so that a run can be repeated. */
-const VERSION = '4.32.5';
 
 /** Paths that are left out, and why. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
@@ -67,7 +64,7 @@ export interface SchemathesisOptions {
 
 /** The environment in which Schemathesis runs; null where Python or the package is missing. */
 export function schemathesisEnvironment(): NodeJS.ProcessEnv | null {
-  return pythonEnvironmentWith('schemathesis', { withDependencies: true, version: VERSION });
+  return pythonEnvironmentWith('schemathesis', { withDependencies: true });
 }
 
 /**
@@ -137,7 +134,10 @@ function configuration({ api, crew, payment }: Record<'api' | 'crew' | 'payment'
 /** `npm run bench -- schemathesis [<minutes>]`: all phases, with random requests. @throws Error for a mismatch */
 export async function schemathesis(argument = '10'): Promise<void> {
   const env = schemathesisEnvironment();
-  if (!env) throw new Error(`Schemathesis needs Python 3 and its package: pip install schemathesis==${VERSION}`);
+  if (!env)
+    throw new Error(
+      `Schemathesis needs Python 3 and its package: pip install schemathesis==${PYPI_VERSIONS.schemathesis}`,
+    );
   const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
   console.log(`seed ${seed} (repeat it with FUZZ_SEED=${seed})`);
   const instance = await startBenchInstance({

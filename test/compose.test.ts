@@ -187,14 +187,20 @@ describe('docker-compose.yml', () => {
     const { environment = {}, mem_limit, image } = compose.services.opensearch!;
     expect([environment.OPENSEARCH_JAVA_OPTS, mem_limit]).toEqual(['-Xms2g -Xmx2g', '4g']);
     // The version that the tests run.
-    expect(PINNED_JARS.join('\n')).toContain(`org.opensearch:opensearch:${image.split(':')[1]} `);
+    expect(PINNED_JARS.join('\n')).toContain(`org.opensearch:opensearch:${/:([\d.]+)\}$/.exec(image)![1]} `);
     for (const [, service] of ours) {
       expect(service.environment?.POSTBACK_SEARCH_URL).toMatch(/^\$\{POSTBACK_SEARCH_URL:-\}$/);
     }
   });
 
-  test('every image has a tag, and none is "latest"', () => {
-    for (const [, { image }] of services) expect(image).toMatch(/:(?!latest)[\w.-]+$/);
+  test('every image has a tag, none is "latest", and a variable names those of others by digest', () => {
+    for (const [, { image }] of services) {
+      expect(image).toMatch(/^(postback:local|\$\{[A-Z_]+_IMAGE:-[\w./-]+:(?!latest)[\w.-]+\})$/);
+    }
+    const variables = new Set(services.flatMap(([, { image }]) => /[A-Z_]+_IMAGE/.exec(image) ?? []));
+    for (const name of variables) expect(text.split('\nx-confined')[0]).toContain(name);
+    const dockerfile = readFileSync(join(process.cwd(), 'Dockerfile'), 'utf8');
+    expect(dockerfile.match(/^FROM .*/gm)!.filter((line) => line.includes(':'))).toEqual([]);
   });
 
   test('registers the search attributes of the product', () => {

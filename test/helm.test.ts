@@ -90,7 +90,7 @@ const EVERYTHING = [
 ];
 const describeWithHelm = hasHelm ? describe : describe.skip;
 
-// Skipped without Helm: `go install helm.sh/helm/v3/cmd/helm@latest` installs it, and HELM names it.
+// Skipped without Helm: `go install helm.sh/helm/v3/cmd/helm@v3.22.0` installs it, and HELM names it.
 describeWithHelm('the Helm chart, rendered', () => {
   const render = (settings: string[]) =>
     execFileSync(
@@ -111,6 +111,15 @@ describeWithHelm('the Helm chart, rendered', () => {
 
   test('refuses an ingress whose proxy is not named: all clients would have one address', () => {
     expect(() => render(['api.ingress.enabled=true'])).toThrow(/POSTBACK_TRUSTED_PROXIES is required/);
+  });
+
+  test('names the image by its digest when there is one', () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const images = render([`image.digest=${digest}`])
+      .match(/^ *image: .*/gm)!
+      .map((line) => line.trim());
+    expect(new Set(images)).toEqual(new Set([`image: "postback@${digest}"`]));
+    expect(() => render(['image.digest=sha256:short'])).toThrow(/digest/);
   });
 
   test('passes helm lint', () => {

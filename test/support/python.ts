@@ -3,6 +3,15 @@ import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultCacheDir } from '../../dev-stack/index.js';
 
+/** The packages of PyPI that tests and benches install. */
+export const PYPI_VERSIONS = {
+  cryptography: '50.0.2',
+  kubernetes_validate: '1.37.0',
+  requests: '2.34.2',
+  schemathesis: '4.32.5',
+  standardwebhooks: '1.1.0',
+} as const;
+
 /** Limits a stalled download, because `spawnSync` blocks the event loop of the test. */
 const STALLED_MS = 100_000;
 
@@ -17,7 +26,7 @@ export function pythonWithCryptography(): string {
   const present = found();
   if (present !== undefined) return present;
   succeeds('python3', '-m', 'venv', venv);
-  succeeds(candidates[1]!, '-m', 'pip', 'install', '--quiet', 'cryptography');
+  succeeds(candidates[1]!, '-m', 'pip', 'install', '--quiet', `cryptography==${PYPI_VERSIONS.cryptography}`);
   const installed = found();
   if (installed === undefined)
     throw new Error('install Python 3 with its cryptography package: pip install cryptography');
@@ -30,10 +39,10 @@ export function pythonWithCryptography(): string {
  * @returns null when there is no Python 3, or the package cannot be installed
  */
 export function pythonEnvironmentWith(
-  name: string,
-  { withDependencies = false, version }: { withDependencies?: boolean; version?: string } = {},
+  name: keyof typeof PYPI_VERSIONS,
+  { withDependencies = false }: { withDependencies?: boolean } = {},
 ): NodeJS.ProcessEnv | null {
-  const requirement = version === undefined ? name : `${name}==${version}`;
+  const requirement = `${name}==${PYPI_VERSIONS[name]}`;
   const folder = join(defaultCacheDir(process.env), 'python-packages', requirement);
   const env = { ...process.env, PYTHONPATH: folder };
   const present = () => spawnSync('python3', ['-c', `import ${name}`], { env, stdio: 'ignore' }).status === 0;
