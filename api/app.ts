@@ -82,7 +82,7 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
   const app = new Koa<RequestState>();
   if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(metrics.measure);
-  app.use(requestContext(deps.log, deps.trustedProxies));
+  app.use(requestContext(deps.log, deps.trustedProxies, deps.proxySigns));
   app.use(async (ctx, next) => {
     await next();
     // Closes the connection, so that the client's next request reaches another process.

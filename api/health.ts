@@ -3,13 +3,14 @@ import { z } from 'zod';
 import { type Readiness, readinessSchema } from '../domain/readiness.js';
 import { plainEnvelope } from './envelope.js';
 import { operations } from './operation.js';
-import type { RequestState } from './request-context.js';
+import type { ProxySigns, RequestState } from './request-context.js';
 
 export interface HealthDependencies {
   /** @param withIndexes whether to look for indexes that an operator should rebuild */
   readiness: (withIndexes: boolean) => Promise<Readiness>;
   /** Whether webhooks may be sent to this machine itself: true only in development. */
   loopbackAllowed: boolean;
+  proxySigns: ProxySigns;
 }
 
 const operation = operations('Health', plainEnvelope);
@@ -19,6 +20,10 @@ const detailsSchema = readinessSchema.extend({
   outbound: z.object({
     loopback: z.boolean().meta({ description: 'Whether webhooks may be sent to this machine itself.' }),
   }),
+  untrusted_forwarding: z.literal(true).optional().meta({
+    description:
+      'A peer that is not in POSTBACK_TRUSTED_PROXIES has sent X-Forwarded-For, which is ignored. Behind a proxy that is not trusted, all clients share the limits of one address.',
+  }),
 });
 const readySchema = z.object({ status: z.enum(['ready', 'unavailable']), ...detailsSchema.partial().shape });
 
@@ -27,7 +32,7 @@ const readySchema = z.object({ status: z.enum(['ready', 'unavailable']), ...deta
  * @param withDetails whether `/readyz` also says which dependency is missing
  */
 export function healthRoutes(
-  { readiness, loopbackAllowed }: HealthDependencies,
+  { readiness, loopbackAllowed, proxySigns }: HealthDependencies,
   withDetails: boolean,
 ): Router<RequestState> {
   const router = new Router<RequestState>();
@@ -52,7 +57,11 @@ export function healthRoutes(
       async (ctx, { respond }) => {
         const found = await readiness(withDetails);
         const ready = found.temporal && found.mongodb;
-        const details = { ...found, outbound: { loopback: loopbackAllowed } };
+        const details = {
+          ...found,
+          outbound: { loopback: loopbackAllowed },
+          ...(proxySigns.untrustedForwarding ? { untrusted_forwarding: true as const } : {}),
+        };
         respond({ status: ready ? 'ready' : 'unavailable', ...(withDetails ? details : {}) });
         if (!ready) ctx.status = 503;
       },

@@ -184,6 +184,7 @@ function apiDependencies(
       uploadBytesPerSecond: config.POSTBACK_UPLOAD_BYTES_PER_SECOND,
     },
     trustedProxies: parseAllowedCidrs(config.POSTBACK_TRUSTED_PROXIES),
+    proxySigns: { untrustedForwarding: false },
     rateLimits: rateLimits(config, shared.rateLimiter),
   };
 }

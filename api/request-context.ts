@@ -32,16 +32,25 @@ export type RequestContext = ParameterizedContext<RequestState>;
 /** A client's own request id is used when it is harmless in a log line and a header. */
 const SAFE_REQUEST_ID = /^[\w.:/+=@-]{1,128}$/;
 
+/** What the requests to this process have said about proxies. */
+export interface ProxySigns {
+  /** Whether a peer that is not trusted has sent `X-Forwarded-For`: probably a proxy that POSTBACK_TRUSTED_PROXIES lacks. */
+  untrustedForwarding: boolean;
+}
+
 /** Sets the request id, the client's address and the arrival time, and logs one line per request: never a header, a query value or a body. */
-export function requestContext(log: Logger, trustedProxies: readonly AllowedCidr[] = []): Middleware<RequestState> {
-  let hasWarned = false;
+export function requestContext(
+  log: Logger,
+  trustedProxies: readonly AllowedCidr[],
+  signs: ProxySigns,
+): Middleware<RequestState> {
   return async (ctx, next) => {
     if (
-      !hasWarned &&
+      !signs.untrustedForwarding &&
       ctx.get('X-Forwarded-For') !== '' &&
       !isInRanges(ctx.req.socket.remoteAddress ?? '', trustedProxies)
     ) {
-      hasWarned = true;
+      signs.untrustedForwarding = true;
       log.warn(
         { peer: ctx.req.socket.remoteAddress },
         'X-Forwarded-For of a peer that is not trusted is ignored: behind a proxy all clients share its limits until POSTBACK_TRUSTED_PROXIES names it',

@@ -261,7 +261,9 @@ describe('a route that responds without a transaction', () => {
       ],
     };
     const log = pino({ level: 'silent' });
-    const app = new Koa<RequestState>().use(requestContext(log)).use(serve([service], log));
+    const app = new Koa<RequestState>()
+      .use(requestContext(log, [], { untrustedForwarding: false }))
+      .use(serve([service], log));
     server = app.listen(0, '127.0.0.1');
     await once(server, 'listening');
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/work`;

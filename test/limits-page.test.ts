@@ -1,25 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
+import { canonicalJson } from '../domain/canonical-json.js';
 import { settingsSchema } from '../runtime/config.js';
+import type { Client } from './support/client.js';
+import { createJobClient } from './support/job-client.js';
 import { clientOf } from './support/organisation.js';
+import { createMerchant, type Merchant } from './support/payments.js';
+import { makeKey, sharedProduct } from './support/product.js';
 
-/** Where the code has the limits that are not settings: the file and the constant. */
+/** Where the code has the limits that no single request shows: the file and the constant. */
 const FIXED: Record<string, readonly [file: string, name: string]> = {
-  'a JSON body': ['api/json-body.ts', 'MAX_JSON_BYTES'],
-  'a JSON body of AI jobs': ['api/ai-jobs/service.ts', 'MAX_JSON_BYTES'],
-  'the body of `POST /authentication`': ['api/payments/service.ts', 'MAX_CREATE_BYTES'],
-  'the body of an eligibility check': ['api/payments/eligibility-check.ts', 'MAX_CHECK_BYTES'],
-  'the id of an item': ['domain/content/ingest.ts', 'MAX_ID_BYTES'],
-  'the text of an item': ['domain/content/ingest.ts', 'MAX_TEXT'],
-  '`metadata`, and `additional_metadata`, of an item': ['domain/content/metadata.ts', 'MAX_METADATA'],
-  'levels of nested metadata': ['domain/content/metadata.ts', 'MAX_LEVELS'],
-  'fields of a metadata schema': ['domain/content/databases.ts', 'MAX_METADATA_FIELDS'],
-  'ids of one `DELETE /context`': ['domain/content/items.ts', 'MAX_IDS'],
-  'collections of a query': ['api/content/query.ts', 'MAX_COLLECTIONS'],
-  'conditions of a metadata filter': ['domain/content/metadata-filters.ts', 'MAX_CONDITIONS'],
-  'values of a metadata filter': ['domain/content/metadata-filters.ts', 'MAX_VALUES'],
-  'levels of a metadata filter': ['domain/content/metadata-filters.ts', 'MAX_DEPTH'],
   'a chunk': ['domain/content/chunking.ts', 'MAX_WORDS'],
   'the result of a job': ['activities/ai-jobs/run-ai-job.ts', 'MAX_RESULT_BYTES'],
   'tasks of a crew': ['providers/crews/schemas.ts', 'MAX_TASKS'],
@@ -27,13 +18,83 @@ const FIXED: Record<string, readonly [file: string, name: string]> = {
   'the output of a task': ['activities/crews/run-crew.ts', 'MAX_OUTPUT_BYTES'],
   "a tool's result, as the agent sees it": ['activities/crews/tools.ts', 'MAX_RESULT_CHARACTERS'],
   'a page that an agent fetches': ['activities/crews/fetch-page.ts', 'MAX_BYTES'],
-  '`meta` of a kickoff, and `user_webhook_parameters`': ['api/json-body.ts', 'MAX_FIELD_LENGTH'],
   'attempts that a delivery record shows': ['storage/webhooks/outcome-updates.ts', 'MAX_LOGGED_ATTEMPTS'],
   'bytes of a response that an attempt records': ['activities/webhooks/attempt.ts', 'MAX_RESPONSE_BYTES'],
-  'the address of a receiver': ['domain/webhooks/registrations.ts', 'MAX_URL_LENGTH'],
   'addresses of a `web` connector': ['domain/connectors/connectors.ts', 'MAX_START_PAGES'],
   'links of a page': ['providers/connectors/parsing/links.ts', 'MAX_LINKS'],
   'entries of a feed': ['providers/connectors/parsing/feed.ts', 'MAX_ENTRIES'],
+};
+
+const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
+const nested = (levels: number): object => (levels === 1 ? { level: 1 } : { level: nested(levels - 1) });
+
+type Answer = Promise<{ status: number }>;
+interface Clients {
+  api: Client;
+  jobs: ReturnType<typeof createJobClient>;
+  merchant: Merchant;
+}
+const query = ({ api }: Clients, body: object): Answer =>
+  api.post('/query', { database: DATABASE, query: 'x', ...body });
+const filter = (clients: Clients, metadata_filters: object): Answer => query(clients, { metadata_filters });
+const memory = ({ api }: Clients, body: object): Answer =>
+  api.ingest({ database: DATABASE, upsert: 'true', memories: JSON.stringify([{ id: 'limits', text: 'x', ...body }]) });
+/** A JSON body of so many bytes. */
+const padded = (body: object, bytes: number) => JSON.stringify(body).padEnd(bytes);
+
+const DATABASE = 'limits';
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+/** A request that is as large as a limit allows, by limit. */
+const REQUESTS: Record<string, (clients: Clients, size: number) => Answer> = {
+  'a JSON body': ({ api }, size) =>
+    api.request('POST', '/query', { body: padded({ database: DATABASE, query: 'x' }, size), headers: JSON_TYPE }),
+  'a JSON body of AI jobs': ({ jobs }, size) =>
+    jobs.request('POST', '/v3/ai/async', padded({ model: 'text/language_detection/eld', input: { text: 'x' } }, size)),
+  'the body of `POST /authentication`': ({ merchant }, size) =>
+    merchant.server('POST', '/authentication', { body: padded({ amount: 1, currency: 'EUR' }, size) }),
+  'the body of an eligibility check': async ({ merchant }, size) => {
+    const { id, secret: client_secret } = await merchant.start();
+    const data = { click_to_pay: { network_a: { consumerPresent: true } } };
+    const body = padded({ client_secret, eligibility_check_data: data }, size);
+    return merchant.browser('POST', `/authentication/${id}/eligibility-check`, { body });
+  },
+  'the id of an item': (clients, size) => memory(clients, { id: 'i'.repeat(size) }),
+  'the text of an item': (clients, size) => memory(clients, { text: 'x'.repeat(size) }),
+  '`metadata`, and `additional_metadata`, of an item': (clients, size) =>
+    memory(clients, { additional_metadata: { m: 'x'.repeat(size - '{"m":""}'.length) } }),
+  'levels of nested metadata': (clients, size) => memory(clients, { additional_metadata: nested(size) }),
+  'fields of a metadata schema': ({ api }, size) =>
+    api.post('/databases', {
+      database: `limits-${size}`,
+      database_metadata_schema: many(size, (index) => ({ name: `f${index}`, data_type: 'BOOL' })),
+    }),
+  'ids of one `DELETE /context`': ({ api }, size) =>
+    api.request('DELETE', '/context', { json: { database: DATABASE, ids: many(size, (index) => `i${index}`) } }),
+  'collections of a query': (clients, size) => query(clients, { collections: many(size, (index) => `c${index}`) }),
+  'conditions of a metadata filter': (clients, size) =>
+    filter(clients, { $or: many(size, () => ({ additional_metadata: { a: 1 } })) }),
+  'values of a metadata filter': (clients, size) =>
+    filter(clients, { additional_metadata: { a: many(size, (index) => index) } }),
+  'levels of a metadata filter': (clients, size) =>
+    filter(
+      clients,
+      many(size - 1, () => 0).reduce<object>((inner) => ({ $not: inner }), { additional_metadata: { a: 1 } }),
+    ),
+  '`meta` of a kickoff, and `user_webhook_parameters`': ({ jobs }, size) =>
+    jobs.request(
+      'POST',
+      '/v3/ai/async',
+      JSON.stringify({
+        model: 'text/language_detection/eld',
+        input: { text: 'x' },
+        user_webhook_parameters: {
+          // As payloads have it.
+          p: 'x'.repeat(size - canonicalJson({ user_webhook_parameters: { p: '' } }).length),
+        },
+      }),
+    ),
+  'the address of a receiver': ({ api }, size) =>
+    api.post('/webhooks/indexing', { url: 'https://example.com/'.padEnd(size, 'x') }),
 };
 
 /** Settings that bound what clients send, use or find again. */
@@ -59,19 +120,32 @@ test('docs/limits.md has the defaults of the settings, and every setting that is
 
 test('docs/limits.md has the fixed limits as the code has them', () => {
   const fixed = rows.filter(({ setting }) => setting === undefined);
-  expect(fixed.map(({ limit }) => limit).sort()).toEqual(Object.keys(FIXED).sort());
-  for (const { limit, value } of fixed) {
+  expect(fixed.map(({ limit }) => limit).sort()).toEqual([...Object.keys(FIXED), ...Object.keys(REQUESTS)].sort());
+  for (const { limit, value } of fixed.filter(({ limit }) => limit in FIXED)) {
     expect([limit, numberOf(value)]).toEqual([limit, constant(...FIXED[limit]!)]);
   }
 });
 
-test('docs/limits.md has the longest address of a receiver that the API takes', async () => {
-  const api = await clientOf('limits-page');
-  const longest = numberOf(rows.find(({ limit }) => limit === 'the address of a receiver')!.value) as number;
-  const register = (length: number) =>
-    api.post('/webhooks/indexing', { url: 'https://example.com/'.padEnd(length, 'x') });
-  expect((await register(longest)).status).toBe(200);
-  expect((await register(longest + 1)).status).toBe(422);
+describe('the running API has the limits of docs/limits.md', () => {
+  const product = sharedProduct();
+  let clients: Clients;
+  beforeAll(async () => {
+    const { key } = await makeKey(product.mongodbUri, 'limits-page');
+    clients = {
+      api: await clientOf('limits-page'),
+      jobs: createJobClient(product.apiUrl, key),
+      merchant: await createMerchant(product, 'limits-page'),
+    };
+    await clients.api.createDatabase(DATABASE);
+  });
+
+  test.each(Object.keys(REQUESTS))('%s', async (limit) => {
+    const size = numberOf(rows.find((row) => row.limit === limit)!.value) as number;
+    // Nothing has these ids.
+    const allowed = limit.includes('DELETE') ? [404] : [200, 201, 202];
+    expect(allowed).toContain((await REQUESTS[limit]!(clients, size)).status);
+    expect([413, 422]).toContain((await REQUESTS[limit]!(clients, size + 1)).status);
+  });
 });
 
 function numberOf(text: string): number | string {

@@ -8,12 +8,38 @@ import { limitConnections } from '../api/server.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createRateLimiter, type RateLimit } from '../storage/rate-limits.js';
 import { type Client, createClient } from './support/client.js';
+import { runCommand } from './support/command.js';
 import { collectionsDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
 import { testCollections } from './support/mongodb.js';
 import { databaseBeside, makeKey, sharedProduct, startApi } from './support/product.js';
 
 const log = { warn: () => undefined };
+
+test('the log and the doctor report a proxy that is not trusted, once', async () => {
+  const { mongodbUri } = sharedProduct();
+  const api = await startApi(sharedProduct(), {});
+  try {
+    const { key } = await makeKey(mongodbUri, 'proxied');
+    const doctor = async () => {
+      const env = { POSTBACK_URL: api.apiUrl, POSTBACK_API_KEY: key };
+      const { findings } = JSON.parse((await runCommand(['doctor', '--json'], env)).out);
+      return findings.find(({ about }: { about: string }) => about === 'Proxy');
+    };
+    expect(await doctor()).toBeUndefined();
+    const headers = { 'X-Forwarded-For': '203.0.113.7' };
+    for (let n = 0; n < 2; n++) await fetch(`${api.apiUrl}/healthz`, { headers });
+    expect(await doctor()).toMatchObject({
+      state: 'warning',
+      detail: expect.stringContaining('X-Forwarded-For'),
+      advice: expect.stringContaining('POSTBACK_TRUSTED_PROXIES'),
+    });
+    const warnings = api.log().match(/X-Forwarded-For of a peer that is not trusted/g);
+    expect(warnings).toHaveLength(1);
+  } finally {
+    await api.stop();
+  }
+});
 
 describe('the rate limit of a key', () => {
   const { mongodbUri } = sharedProduct();
@@ -94,8 +120,7 @@ describe('the rate limit of a key', () => {
     expect(await message('one', 600_000)).toBe(TOO_MANY);
     expect(await message('one', 400_000)).not.toBe(TOO_MANY);
 
-    const { key } = await makeKey(mongodbUri, 'one');
-    const begin = () => {
+    const begin = (key: string) => {
       const socket = connect(Number(new URL(limited.apiUrl).port), '127.0.0.1').resume();
       socket.write(
         `POST /context/ingest HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nAPI-Version: 2\r\n` +
@@ -104,22 +129,34 @@ describe('the rate limit of a key', () => {
       );
       return socket;
     };
-    let socket = begin();
-    await eventually('no room for another', async () => {
-      if (socket.bytesRead === 0) return (await message('one', 400_000)) === TOO_MANY;
-      // The form itself found no room, because the message before had not ended.
-      socket.destroy();
-      socket = begin();
-      return false;
-    });
+    /** @returns the connection of a form in progress, which uses most of the share of its organisation */
+    const occupy = async (org: string) => {
+      const { key } = await makeKey(mongodbUri, org);
+      let socket = begin(key);
+      await eventually('no room for another', async () => {
+        if (socket.bytesRead === 0) return (await message(org, 400_000)) === TOO_MANY;
+        // The form itself found no room, because the message before had not ended.
+        socket.destroy();
+        socket = begin(key);
+        return false;
+      });
+      return socket;
+    };
+    const ofOne = await occupy('one');
     expect(await message('two', 400_000)).not.toBe(TOO_MANY);
     expect(await message('one', 10_000)).not.toBe(TOO_MANY);
-    socket.destroy();
+    const ofTwo = await occupy('two');
+    const unavailable = await (await ofOrg('three')).post('/query', { query: 'x'.repeat(400_000) });
+    expect([unavailable.status, unavailable.body.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(Number(unavailable.headers.get('retry-after'))).toBeGreaterThan(0);
+    ofTwo.destroy();
+    ofOne.destroy();
     await eventually('room again', async () => (await message('one', 400_000)) !== TOO_MANY);
 
     // What arrives after the response takes no room.
     const { port } = new URL(limited.apiUrl);
     const rejected = connect(Number(port), '127.0.0.1');
+    const { key } = await makeKey(mongodbUri, 'one');
     const part = (name: string, value: string) =>
       `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
     const form = `${part('x', '').repeat(60)}${part('memories', 'x'.repeat(900_000))}--b--\r\n`;

@@ -125,7 +125,9 @@ function newUpload(
   created_at: Date,
   retentionMs: number,
 ): UploadRecord {
-  const file = files.find(({ field }) => field === 'file');
+  const misplaced = files.find(({ field }) => field !== 'file');
+  if (misplaced) throw new ServiceError('VALIDATION_ERROR', `${misplaced.field}: is not known; did you mean "file"?`);
+  const [file] = files;
   if (!file) throw new ServiceError('INVALID_PARAMETERS', 'file: is required');
   const { file_id, size, detected, error } = file.stored;
   if (!detected) throw new ServiceError('VALIDATION_ERROR', `file: ${error!.message}`);

@@ -320,7 +320,9 @@ print('verified')`;
 
     test('uploads of empty files, without a file or without multipart', async () => {
       expect(code(await api.upload('empty.txt', ''))).toEqual([422, 'VALIDATION_ERROR', ['error']]);
-      expect(code(await api.upload('a.txt', 'x', 'document'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
+      const misnamed = await api.upload('a.txt', 'x', 'document');
+      expect(code(misnamed)).toEqual([422, 'VALIDATION_ERROR', ['error']]);
+      expect(misnamed.body.error.message).toBe('document: is not known; did you mean "file"?');
       expect(code(await api.request('POST', '/v3/upload', '{}'))).toEqual([400, 'INVALID_PARAMETERS', ['error']]);
     });
   });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuthenticationRecord, EligibilityDataRecord } from '../../storage/payments/authentications.js';
 import { createMerchant, errorOf, type Merchant } from '../support/payments.js';
-import { sharedProduct, withDb } from '../support/product.js';
+import { makeKey, sharedProduct, withDb } from '../support/product.js';
 
 const PRESENT = { network_a: { consumerPresent: true } };
 const ABSENT = { network_a: { consumerPresent: false }, network_b: { consumerPresent: false } };
@@ -21,6 +21,19 @@ describe('an authentication', () => {
         .collection<AuthenticationRecord>('authentications')
         .updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 1000) } }),
     );
+
+  test('gets the first signing secret for a key with the scope admin only', async () => {
+    const { key } = await makeKey(product.mongodbUri, 'payments-scopes', 'payment_secret', null, ['read', 'write']);
+    const others = await createMerchant(product, 'payments-scopes');
+    const json = { amount: 100, currency: 'EUR', webhook_url: 'https://shop.example/hooks' };
+    const rejected = await others.request(key, 'POST', '/authentication', { json });
+    expect([rejected.status, rejected.body.error.code]).toEqual([403, 'FORBIDDEN']);
+    expect(JSON.stringify(rejected.body)).not.toContain('whsec_');
+    const first = await others.server('POST', '/authentication', { json });
+    expect(first.body.webhook_signing_secret).toMatch(/^whsec_/);
+    const next = await others.request(key, 'POST', '/authentication', { json });
+    expect([next.status, next.body.webhook_signing_secret]).toEqual([201, undefined]);
+  });
 
   test('is created with a client secret that is returned once, and read by the merchant', async () => {
     const json = {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { msToTs } from '@temporalio/common/lib/time.js';
@@ -178,6 +178,7 @@ export async function startApi(product: ProductAddress, settings: Record<string,
   await child.ready;
   return {
     apiUrl: `http://127.0.0.1:${ports.api}`,
+    log: () => readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8'),
     async stop() {
       await child.stop();
       release();
