@@ -6,8 +6,6 @@
 
 /** @type {Record<KeySlot, string>} */
 const NAMES = { api: 'postback.key.api', crew: 'postback.key.crew' };
-/** What the names of keys begin with that were pasted at `/docs`. */
-const PASTED = 'postback.docs.key.';
 
 const changes = new EventTarget();
 
@@ -29,13 +27,10 @@ export const session = {
     changes.dispatchEvent(new Event('change'));
   },
 
-  /** Forgets one key, or both, in `/docs` too. @param {{ slot?: KeySlot, reason?: string }} [options] */
+  /** Forgets one key, or both. @param {{ slot?: KeySlot, reason?: string }} [options] */
   signOut({ slot, reason = '' } = {}) {
     notice = reason;
     for (const [name, entry] of Object.entries(NAMES)) if (!slot || name === slot) sessionStorage.removeItem(entry);
-    for (const name of Object.keys(sessionStorage).filter((entry) => entry.startsWith(PASTED))) {
-      if (!slot || slotOf(sessionStorage.getItem(name) ?? '') === slot) sessionStorage.removeItem(name);
-    }
     changes.dispatchEvent(new Event('change'));
   },
 

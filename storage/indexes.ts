@@ -107,7 +107,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
       partialFilterExpression: { expires_at: { $gt: new Date(0) } },
     },
     // The reconciler. The index holds only deliveries with a workflow.
-    { key: { check_at: 1 }, name: 'to_check', partialFilterExpression: { check_at: { $gt: new Date(0) } } },
+    { key: { check_at: 1, _id: 1 }, name: 'followed', partialFilterExpression: { check_at: { $gt: new Date(0) } } },
     // The queue of the sender: the unfinished deliveries, by receiver.
     { key: QUEUE_INDEX, name: 'queue', partialFilterExpression: { next_attempt_at: { $gt: new Date(0) } } },
     // Whether unsent callbacks of jobs still need a retired signing key.

@@ -44,7 +44,11 @@ describe('the shard keys', () => {
 
   test('begin every compound index, except those for work across organisations', () => {
     /** Read by the sender, and by the reconciler. */
-    const ACROSS = [JSON.stringify(QUEUE_INDEX), JSON.stringify({ status: 1, updated_at: 1 })];
+    const ACROSS = [
+      JSON.stringify(QUEUE_INDEX),
+      JSON.stringify({ status: 1, updated_at: 1 }),
+      JSON.stringify({ check_at: 1, _id: 1 }),
+    ];
     const others = keyed.flatMap(([name, { key }]) =>
       (INDEXES[name] ?? [])
         .map((index) => index.key)

@@ -12,8 +12,8 @@ const SESSION_KEYS = /** @type {Record<string, string[]>} */ ({
   payment_key: [],
 });
 
-/** Keys that were pasted here. They stay in the tab until its sign-out. @param {string} scheme */
-const pastedName = (scheme) => `postback.docs.key.${scheme}`;
+/** Keys that were pasted here. They stay in the tab too. @param {string} scheme */
+const pastedName = (scheme) => `postback.docs.${scheme}`;
 
 /** @param {string} scheme @returns {string | undefined} */
 function keyFor(scheme) {

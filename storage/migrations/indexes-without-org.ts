@@ -17,7 +17,12 @@ export const INDEXES_WITHOUT_ORG: Readonly<Record<string, readonly IndexSpecific
     { database_id: 1, id: 1, collection: 1 },
     { removal: 1, _id: 1 },
   ],
-  deliveries: [{ dedupe_key: 1 }, { signing_key: 1 }],
+  deliveries: [
+    { dedupe_key: 1 },
+    { signing_key: 1 },
+    { check_at: 1 },
+    { lane: 1, 'queue.receiver': 1, 'queue.due': 1, _id: 1, org: 1 },
+  ],
   ai_jobs: [{ file_id: 1 }, { signing_key: 1 }],
   checkpoints: [{ owner: 1 }],
   crew_steps: [{ execution: 1, task: 1, attempt: 1, step: 1, call: 1 }],
