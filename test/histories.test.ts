@@ -80,7 +80,8 @@ describe('what Temporal stores', () => {
     // MongoDB's error for a repeated key quotes the key: here, when the delivery is claimed.
     const index = await collections.deliveries.createIndex({ status: 1, doc_id: 1 }, { unique: true });
     const [blocking, record] = [pending(), pending()];
-    await collections.deliveries.insertOne({ ...blocking, status: 'sweeping', doc_id: secret });
+    const held = { status: 'sweeping' as const, next_attempt_at: new Date(Date.now() + 3_600_000) };
+    await collections.deliveries.insertOne({ ...blocking, ...held, doc_id: secret });
     const { result, text } = await deliver(undefined, { ...record, doc_id: secret }, async (temporal) => {
       await eventually('a failed attempt', async () => {
         const { raw } = await temporal.workflow.getHandle(`delivery/${record._id}`).describe();
