@@ -29,8 +29,10 @@ export async function measureDeliveries(
   const completions = createCompletions(instance, temporal);
   const count = (full: number) => Math.max(1, Math.round((full * scale) / GROUP)) * GROUP;
 
-  function measure(size: number, work: () => Promise<unknown>): Promise<Units> {
+  /** @param begin resolves when the measurement begins */
+  async function measure(size: number, work: () => Promise<unknown>, begin?: () => Promise<void>): Promise<Units> {
     const target = receiver.count() + size;
+    await begin?.();
     return measureUnits(instance, size, async () => {
       await work();
       await receiver.reached(target);
@@ -55,7 +57,11 @@ export async function measureDeliveries(
 
   await completions.backlog(sizes.backlog);
   const unfollowed = {
-    backlog: await measure(sizes.backlog, () => completions.backlogDue()),
+    backlog: await measure(
+      sizes.backlog,
+      async () => undefined,
+      () => completions.backlogDue(),
+    ),
     grouped: await measure(sizes.grouped, () => completions.many('product', sizes.grouped, GROUP)),
     single: await measure(sizes.single, () => completions.each(sizes.single)),
   };
