@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Collection, Db, Document, Filter } from 'mongodb';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DeliveryState } from '../../domain/webhooks/states.js';
+import { createBulkUpdate } from '../bulk-update.js';
 import { QUEUE_INDEX } from '../indexes.js';
 import { BY_ID, OF_ANY_ORG } from '../queries.js';
-import { createUpdates } from '../updates.js';
 import { type DeliveryRecord, isExtraAttempt } from './deliveries.js';
 import { claimFilter, type Outcome, outcomeUpdates } from './outcome-updates.js';
 
@@ -38,7 +38,7 @@ export function createDeliveryQueue(
   { db, deliveries }: { db: Db; deliveries: Collection<DeliveryRecord> },
   retentionMs = 30 * DAY_MS,
 ) {
-  const update = createUpdates(db, deliveries.collectionName);
+  const update = createBulkUpdate(db, deliveries.collectionName);
   return {
     /** @returns each receiver with unfinished deliveries, with its first */
     heads(): Promise<QueueHead[]> {

@@ -1,7 +1,7 @@
 import type { Document, UpdateFilter } from 'mongodb';
 import type { DeliveryState } from '../../domain/webhooks/states.js';
+import type { Update } from '../bulk-update.js';
 import { BY_ID } from '../queries.js';
-import type { Update } from '../updates.js';
 import { type AttemptEntry, type DeliveryRecord, isExtraAttempt } from './deliveries.js';
 
 /** The result of one attempt, and the next state of its delivery. */

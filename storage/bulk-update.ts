@@ -14,7 +14,7 @@ export interface Update {
  * Sends many updates as one command. The driver's `bulkWrite` serializes each update a second time to learn its size,
  * which costs as much as the rest of the call. The updates of one call must be small: 16 MiB together.
  */
-export function createUpdates(db: Db, update: string) {
+export function createBulkUpdate(db: Db, update: string) {
   const { w, journal: j } = db.writeConcern ?? {};
   const writeConcern = { ...(w === undefined ? {} : { w }), ...(j === undefined ? {} : { j }) };
 
