@@ -8,8 +8,9 @@ import { pathToFileURL } from 'node:url';
 import { build, install, root, run } from './prepare.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
 
-const HELP = `npm test                every check and every test
-npm run test:fast       the tests without the slow files (test/support/slow-files.ts lists them), without the other checks
+const HELP = `npm test                every check, and the tests of the product
+npm run test:release    the tests of what a release ships: packages, image, chart, documents, benches, two minutes of faults
+npm run test:fast       the tests of the product without the slow files (test/support/slow-files.ts lists them)
 npm test -- <pattern>   only the test files whose path matches, without the other checks
 
 The checks are formatting and lint (Biome), types, the direction of imports (dependency-cruiser), the running time of
@@ -30,9 +31,8 @@ if (args.includes('--help')) {
   console.log(HELP);
   process.exit(0);
 }
-const fast = args.includes('--fast');
-const chosen = args.filter((arg) => arg !== '--fast').map((arg) => arg.replace(/\.ts$/, '.js'));
-const everything = !fast && chosen.length === 0;
+const RELEASE = '/test/release/';
+const everything = args.length === 0;
 
 const tool = (...path) => join(root, 'node_modules', ...path);
 const biome = [tool('@biomejs', 'biome', 'bin', 'biome'), 'check', '.'];
@@ -114,7 +114,21 @@ function hasEnded(pid) {
   }
 }
 
-async function jest(patterns) {
+/** @returns Jest's options for the test files that the arguments name */
+async function selection() {
+  if (args.includes('--release')) return [RELEASE];
+  if (args.includes('--fast')) {
+    const { SLOW_FILES } = await import('../dist/test/support/slow-files.js');
+    return without(RELEASE, `/test/(${SLOW_FILES.join('|')})\\.test\\.js$`);
+  }
+  return everything ? without(RELEASE) : args.map((arg) => arg.replace(/\.ts$/, '.js'));
+}
+
+function without(...patterns) {
+  return patterns.map((pattern) => `--testPathIgnorePatterns=${pattern}`);
+}
+
+async function jest() {
   const folder = temporaryFolder();
   // Where the tests, and all that they start, keep their temporary files.
   process.env.TMPDIR = folder;
@@ -127,11 +141,9 @@ async function jest(patterns) {
     '--import',
     pathToFileURL(join(root, 'dist', 'test', 'support', 'late-optimisation.js')).href,
     tool('jest', 'bin', 'jest.js'),
-    '--config',
-    fast ? 'jest.fast.config.mjs' : 'jest.config.mjs',
     '--json',
     `--outputFile=${report}`,
-    ...patterns,
+    ...(await selection()),
   ]);
   let result = { passed: 0, failed: 1 };
   try {
@@ -165,4 +177,4 @@ if (everything) {
   await check(compile());
 }
 console.error('\n── tests');
-finish(await jest(chosen));
+finish(await jest());

@@ -11,7 +11,7 @@ import { makeKey } from '../support/product.js';
 
 /** An OCR job over a PDF of scanned pages. */
 export function scanJob({ product }: CrashProduct): InterruptedWork {
-  const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
+  const words = ['one', 'two', 'three', 'four', 'five'];
   const killed = product.worker.pid();
   let api: JobClient;
   let collections: Collections;

@@ -38,7 +38,7 @@ export function tenItems({ product }: CrashProduct): InterruptedWork {
 export function scannedItem({ product }: CrashProduct): InterruptedWork {
   const org = 'scanned-item';
   const database = 'archive';
-  const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
+  const words = ['one', 'two', 'three', 'four', 'five'];
   let api: Client;
   let collections: Collections;
   let item: string;
@@ -89,7 +89,7 @@ export function lostItem({ product }: CrashProduct): InterruptedWork {
     async begin() {
       collections = await testCollections(product.mongodbUri);
       const page = await scan(['This page meets a killed worker', 'The lamp was lit at dusk']);
-      const content = scannedPdf(Array(8).fill(page));
+      const content = scannedPdf(Array(4).fill(page));
       api = await clientOf(org, product);
       receiver = await registeredReceiver(api);
       await api.createDatabase(database);

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { crews, files, forms, fuzz, listings, type Target } from '../bench/fuzz/index.js';
+import { crews, files, forms, fuzz, listings, type Target } from '../../bench/fuzz/index.js';
 
 /** Fixed, so that a run repeats the last one. `npm run bench -- fuzz` takes another one each time. */
 const SEED = 20_261_122;

@@ -2,20 +2,20 @@ import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
-import { startHttpBalancer, startTcpBalancer } from '../bench/cluster/balancer.js';
-import { findDuplicates } from '../bench/cluster/check.js';
-import { createFaultLog, type FaultEvent, planFaults } from '../bench/cluster/faults.js';
-import { LINK_FAULTS } from '../bench/cluster/links.js';
-import { createRandom } from '../bench/cluster/random.js';
+import { startHttpBalancer, startTcpBalancer } from '../../bench/cluster/balancer.js';
+import { findDuplicates } from '../../bench/cluster/check.js';
+import { createFaultLog, type FaultEvent, planFaults } from '../../bench/cluster/faults.js';
+import { LINK_FAULTS } from '../../bench/cluster/links.js';
+import { createRandom } from '../../bench/cluster/random.js';
 import {
   type Behaviour,
   type ClusterReceiver,
   type ReceivedCallback,
   startClusterReceiver,
-} from '../bench/cluster/receiver.js';
-import { eventually } from './support/eventually.js';
-import { closeServer, listen } from './support/loopback.js';
-import { startS3 } from './support/s3.js';
+} from '../../bench/cluster/receiver.js';
+import { eventually } from '../support/eventually.js';
+import { closeServer, listen } from '../support/loopback.js';
+import { startS3 } from '../support/s3.js';
 
 // What the bench concludes. What it does to a cluster is in bench/README.md.
 describe('the bench of a cluster', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { runSchemathesis, schemathesisEnvironment } from '../bench/schemathesis.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { runSchemathesis, schemathesisEnvironment } from '../../bench/schemathesis.js';
+import { makeKey, sharedProduct } from '../support/product.js';
 
 const env = schemathesisEnvironment();
 if (!env) console.warn('skipped: comparing responses with /openapi.json needs python3 with its package schemathesis');

@@ -17,10 +17,10 @@ import { join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { defaultCacheDir } from '../dev-stack/index.js';
-import { createClient } from './support/client.js';
-import { eventually } from './support/eventually.js';
-import { outputOf } from './support/output.js';
+import { defaultCacheDir } from '../../dev-stack/index.js';
+import { createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { outputOf } from '../support/output.js';
 
 const runFile = promisify(execFile);
 

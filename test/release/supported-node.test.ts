@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { thisMachine } from '../cli/platform.js';
+import { thisMachine } from '../../cli/platform.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'postback-supported-node-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

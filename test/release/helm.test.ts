@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
-import { TASK_QUEUES } from '../domain/workflow-contract.js';
-import { settingsSchema } from '../runtime/config.js';
-import { runCommand } from './support/command.js';
-import { pythonEnvironmentWith } from './support/python.js';
+import { TASK_QUEUES } from '../../domain/workflow-contract.js';
+import { settingsSchema } from '../../runtime/config.js';
+import { runCommand } from '../support/command.js';
+import { pythonEnvironmentWith } from '../support/python.js';
 
 const CHART = join('ops', 'helm', 'postback');
 const HELM = process.env.HELM ?? 'helm';

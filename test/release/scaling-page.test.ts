@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { ASSUMED, needOf, renderScaling, withScaling } from '../bench/page/scaling.js';
-import { readResults } from '../bench/support/results.js';
+import { ASSUMED, needOf, renderScaling, withScaling } from '../../bench/page/scaling.js';
+import { readResults } from '../../bench/support/results.js';
 
 describe('docs/scaling.md', () => {
   const page = readFileSync('docs/scaling.md', 'utf8');

@@ -6,11 +6,11 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoMemoryReplSet } from 'mongodb-memory-server-core';
 import { parse } from 'yaml';
-import { defaultCacheDir, obtainBinary, obtainEmbeddingModel } from '../dev-stack/index.js';
-import { TASK_QUEUES } from '../domain/workflow-contract.js';
-import { type Client, createClient } from './support/client.js';
-import { eventually } from './support/eventually.js';
-import { createNamespace, freePorts, makeKey, removeSchedules, sharedProduct } from './support/product.js';
+import { defaultCacheDir, obtainBinary, obtainEmbeddingModel } from '../../dev-stack/index.js';
+import { TASK_QUEUES } from '../../domain/workflow-contract.js';
+import { type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { createNamespace, freePorts, makeKey, removeSchedules, sharedProduct } from '../support/product.js';
 
 interface Service {
   build?: string;

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { drawBars } from '../bench/page/charts.js';
-import { chartsOf, renderPage } from '../bench/page/page.js';
-import { type BenchResult, readResults } from '../bench/support/results.js';
+import { drawBars } from '../../bench/page/charts.js';
+import { chartsOf, renderPage } from '../../bench/page/page.js';
+import { type BenchResult, readResults } from '../../bench/support/results.js';
 
 const OVERVIEW: BenchResult = {
   name: 'overview',

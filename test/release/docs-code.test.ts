@@ -5,16 +5,16 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
-import { AI_FEATURES } from '../domain/ai-jobs/features.js';
-import { loadCrews } from '../providers/crews/load-crews.js';
-import { problemsOf } from './support/command-lines.js';
-import { createChecker, createSchemaChecker } from './support/conformance.js';
-import { blocksOf, type DocsBlock, docsPages, reasonNotToRun } from './support/docs-blocks.js';
-import { compileTypescript, withPackages } from './support/docs-packages.js';
-import { createDocsShell } from './support/docs-shell.js';
-import { receiverDuringTests } from './support/during-tests.js';
-import { makeKey, sharedProduct } from './support/product.js';
-import { pythonEnvironmentWith } from './support/python.js';
+import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
+import { loadCrews } from '../../providers/crews/load-crews.js';
+import { problemsOf } from '../support/command-lines.js';
+import { createChecker, createSchemaChecker } from '../support/conformance.js';
+import { blocksOf, type DocsBlock, docsPages, reasonNotToRun } from '../support/docs-blocks.js';
+import { compileTypescript, withPackages } from '../support/docs-packages.js';
+import { createDocsShell } from '../support/docs-shell.js';
+import { receiverDuringTests } from '../support/during-tests.js';
+import { makeKey, sharedProduct } from '../support/product.js';
+import { pythonEnvironmentWith } from '../support/python.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read at many depths
 type Document = any;
@@ -24,7 +24,7 @@ const TEXT = 'text';
 const KINDS = ['sh', 'ts', 'js', 'python', 'go', 'json', 'yaml', TEXT];
 
 /** Code that readers save to a file of this name, and that this test runs. */
-const RECIPES = 'test/webhooks/receiver-recipes.test.ts';
+const RECIPES = 'test/release/receiver-recipes.test.ts';
 
 const blocks = docsPages().flatMap(blocksOf);
 const ran = blocks.filter((block) => reasonNotToRun(block) === undefined);

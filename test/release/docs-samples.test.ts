@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { CodeSample } from '../api/code-samples.js';
-import { compileTypescript, withPackages } from './support/docs-packages.js';
-import { receiverDuringTests } from './support/during-tests.js';
-import { makeKey, sharedProduct } from './support/product.js';
-import { pythonEnvironmentWith } from './support/python.js';
+import type { CodeSample } from '../../api/code-samples.js';
+import { compileTypescript, withPackages } from '../support/docs-packages.js';
+import { receiverDuringTests } from '../support/during-tests.js';
+import { makeKey, sharedProduct } from '../support/product.js';
+import { pythonEnvironmentWith } from '../support/python.js';
 
 interface Sampled {
   operationId: string;

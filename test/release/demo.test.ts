@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { writeDevelopmentFile } from '../cli/data-folder.js';
-import { createClient } from './support/client.js';
-import { type CommandResult, runCommand } from './support/command.js';
-import { createCrewClient } from './support/crew-client.js';
-import { createJobClient } from './support/job-client.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { writeDevelopmentFile } from '../../cli/data-folder.js';
+import { createClient } from '../support/client.js';
+import { type CommandResult, runCommand } from '../support/command.js';
+import { createCrewClient } from '../support/crew-client.js';
+import { createJobClient } from '../support/job-client.js';
+import { makeKey, sharedProduct } from '../support/product.js';
 
 const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
 /** The organisation of the demo, and the keys that `npm start` creates, which the demo does not use. */
