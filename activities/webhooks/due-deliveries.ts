@@ -16,7 +16,10 @@ export interface DueDeliveries {
   takeFirst(heads: readonly QueueHead[]): Promise<DeliveryRecord[]>;
   /** @returns these deliveries */
   read: DeliveryQueue['read'];
-  /** Reads everything again, because others have changed deliveries that were read ahead. */
+  /**
+   * Reads everything again, because another process has claimed deliveries that were read ahead. For a while each begins somewhere
+   * else among the first deliveries of a receiver, so that they do not claim the same.
+   */
   forget(): void;
 }
 
@@ -29,6 +32,10 @@ const HEADS_VALID_MS = 100;
 const HEADS_COST_FACTOR = 5;
 /** How long deliveries that were read ahead are used. The claim leaves out what has changed since. */
 const AHEAD_VALID_MS = 1_000;
+/** How long after a lost claim another process is expected to claim deliveries of the same receivers. */
+const SHARED_FOR_MS = 1_000;
+/** Among how many of the first deliveries of a receiver processes that share it begin to read. */
+const SHARED_FROM = 1_000;
 
 interface Ahead {
   deliveries: DeliveryRecord[];
@@ -43,12 +50,14 @@ interface Ahead {
 export function createDueDeliveries(
   queue: Pick<DeliveryQueue, 'heads' | 'listDue' | 'read'>,
   clock = () => performance.now(),
+  random = Math.random,
 ): DueDeliveries {
   let heads: QueueHead[] = [];
   let validUntil = Number.NEGATIVE_INFINITY;
   /** Receivers whose deliveries have been taken since the list was read: their first delivery is another now. */
   const taken = new Set<string>();
   const ahead = new Map<string, Ahead>();
+  let sharedUntil = Number.NEGATIVE_INFINITY;
 
   return {
     async heads(now) {
@@ -75,6 +84,7 @@ export function createDueDeliveries(
     read: queue.read,
     forget() {
       validUntil = Number.NEGATIVE_INFINITY;
+      sharedUntil = clock() + SHARED_FOR_MS;
       ahead.clear();
     },
   };
@@ -86,7 +96,10 @@ export function createDueDeliveries(
 
   async function readAhead(receiver: string, wanted: number, now: Date): Promise<Ahead> {
     const limit = Math.min(CLAIMS_AHEAD * wanted, MAX_AHEAD);
-    const deliveries = await queue.listDue(receiver, now, limit);
-    return { deliveries, more: deliveries.length === limit, validUntil: clock() + AHEAD_VALID_MS };
+    const skip = clock() < sharedUntil ? Math.floor(random() * SHARED_FROM) : 0;
+    const later = skip === 0 ? [] : await queue.listDue(receiver, now, limit, skip);
+    const deliveries = later.length > 0 ? later : await queue.listDue(receiver, now, limit);
+    const more = later.length > 0 || deliveries.length === limit;
+    return { deliveries, more, validUntil: clock() + AHEAD_VALID_MS };
   }
 }

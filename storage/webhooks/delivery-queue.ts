@@ -45,10 +45,13 @@ export function createDeliveryQueue(
       return deliveries.aggregate<QueueHead>(HEADS, { hint: QUEUE_INDEX }).toArray();
     },
 
-    /** @returns the first of a receiver's deliveries that are due, first due first, without their earlier attempts */
-    listDue(receiver: string, now: Date, limit: number): Promise<DeliveryRecord[]> {
+    /**
+     * @param skip how many of the first are left out
+     * @returns the first of a receiver's deliveries that are due, first due first, without their earlier attempts
+     */
+    listDue(receiver: string, now: Date, limit: number, skip = 0): Promise<DeliveryRecord[]> {
       const due = { receiver, next_attempt_at: { $gt: new Date(0), $lte: now } };
-      const options = { projection: WITHOUT_LOG, hint: QUEUE_INDEX, sort: QUEUE_INDEX, limit, singleBatch: true };
+      const options = { projection: WITHOUT_LOG, hint: QUEUE_INDEX, sort: QUEUE_INDEX, skip, limit, singleBatch: true };
       return deliveries.find(due, { ...options, batchSize: limit }).toArray();
     },
 

@@ -1,6 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MongoNetworkError } from 'mongodb';
-import { createDueDeliveries } from '../../activities/webhooks/due-deliveries.js';
 import type { Sender } from '../../activities/webhooks/sender.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { QUEUE_INDEX } from '../../storage/indexes.js';
@@ -380,33 +379,6 @@ describe('the sender', () => {
     primary = true;
     expect(await reached(id!, 'delivered')).toMatchObject({ attempts: 1 });
     expect(receiver.received).toHaveLength(1);
-  });
-
-  test('reads the deliveries of several claims at a time', async () => {
-    await add(QUICK, 45);
-    const queries: string[] = [];
-    const { heads, listDue, read } = harness.deliveryQueue;
-    const reader = createDueDeliveries(
-      {
-        heads: (...query) => heads(...query).finally(() => queries.push('heads')),
-        listDue: (...query) => listDue(...query).finally(() => queries.push('listDue')),
-        read,
-      },
-      () => 0,
-    );
-    const now = new Date();
-    const takeTen = async () => {
-      expect(await reader.heads(now)).toMatchObject([{ receiver: QUICK }]);
-      return reader.take(QUICK, 10, now);
-    };
-    const claims = [await takeTen(), await takeTen(), await takeTen(), await takeTen()];
-    const ids = claims.flatMap(({ taken }) => taken.map(({ _id }) => _id));
-    expect(new Set(ids).size).toBe(40);
-    expect(claims.every(({ more }) => more)).toBe(true);
-    expect(queries).toEqual(['heads', 'listDue']);
-    await collections.deliveries.deleteMany({ _id: { $in: ids } });
-    expect(await takeTen()).toMatchObject({ taken: { length: 5 }, more: false });
-    expect(queries).toEqual(['heads', 'listDue', 'heads', 'listDue']);
   });
 
   test('stores with each delivery the outcome of its own attempt, however many it stores together', async () => {
