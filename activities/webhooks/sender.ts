@@ -4,6 +4,7 @@ import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryQueue } from '../../storage/webhooks/delivery-queue.js';
 import type { Outcome } from '../../storage/webhooks/outcome-updates.js';
 import { AttemptCancelled, type AttemptDependencies, AttemptNotSent, createAttempt } from './attempt.js';
+import { createAttemptsInProgress } from './attempts-in-progress.js';
 import type { Callback } from './callback.js';
 import { chooseDue, freeAll, noTurns, type Reservations } from './choose-due.js';
 import { createDueDeliveries } from './due-deliveries.js';
@@ -73,16 +74,11 @@ export function createSender(deps: SenderDependencies): Sender {
   const load = createSenderLoad(places);
   const turns = noTurns();
   const claimMs = Math.max(...Object.values(deps.callbacks).map(({ policy }) => policy.timeoutMs)) + CLAIM_MARGIN_MS;
-  /** Attempts in progress, until their outcome is stored. */
-  const inProgress = new Map<string, Promise<Outcome | null>>();
-  /** Requests to receivers in progress, and how many have ended. */
-  let sending = 0;
-  let ended = 0;
-  const recorder = createOutcomeRecorder({ ...deps, handoff, expectsMore: () => sending > 0 });
+  const attempts = createAttemptsInProgress();
+  const recorder = createOutcomeRecorder({ ...deps, handoff, expectsMore: () => attempts.sending > 0 });
   /** Deliveries that were asked for since the last round. */
   let asked: Asked[] = [];
   let isStopping = false;
-  let wakeUp = () => {};
   let loop: Promise<void> | undefined;
 
   return {
@@ -93,15 +89,15 @@ export function createSender(deps: SenderDependencies): Sender {
       if (isStopping) return Promise.reject(new SenderStopped());
       return new Promise((resolve, reject) => {
         asked.push({ delivery, resolve, reject });
-        wakeUp();
+        attempts.wake();
       });
     },
     async stop() {
       isStopping = true;
-      wakeUp();
+      attempts.wake();
       await loop;
       for (const { reject } of asked) reject(new SenderStopped());
-      await Promise.allSettled(inProgress.values());
+      await attempts.settled();
       await handoff.settled();
     },
   };
@@ -112,33 +108,15 @@ export function createSender(deps: SenderDependencies): Sender {
       try {
         const { started, blocked } = await round();
         if (started > 0) pause = MIN_PAUSE_MS;
-        if (started > 0 && blocked) await untilEnded(Math.min(REFILL_BATCH, sending), REFILL_MS);
-        else if (started > 0) await untilEnded(Number.POSITIVE_INFINITY, GATHER_MS);
-        else await untilEnded(1, pause);
+        if (started > 0 && blocked) await attempts.untilEnded(Math.min(REFILL_BATCH, attempts.sending), REFILL_MS);
+        else if (started > 0) await attempts.untilEnded(Number.POSITIVE_INFINITY, GATHER_MS);
+        else await attempts.untilEnded(1, pause);
         pause = Math.min(2 * pause, MAX_PAUSE_MS);
       } catch (error) {
         log.warn({ err: error }, 'the queue of deliveries was not read; it is read again');
         await wait(ERROR_PAUSE_MS * (0.5 + deps.random() / 2));
       }
     }
-  }
-
-  /** Waits until so many attempts have ended, a delivery was asked for, or so many milliseconds have passed. */
-  function untilEnded(count: number, ms: number): Promise<void> {
-    const target = ended + count;
-    const isOver = () => ended >= target || asked.length > 0 || isStopping;
-    if (isOver()) return Promise.resolve();
-    return new Promise((resume) => {
-      const end = () => {
-        clearTimeout(timer);
-        wakeUp = () => {};
-        resume();
-      };
-      const timer = setTimeout(end, ms);
-      wakeUp = () => {
-        if (isOver()) end();
-      };
-    });
   }
 
   /** Claims the deliveries that are due and have room, and starts the attempts. */
@@ -148,8 +126,14 @@ export function createSender(deps: SenderDependencies): Sender {
     try {
       const now = await deps.now();
       const requested = await startAsked(requests, now);
-      const { chosen, reserved, blocked } = await chooseDue({ due, load, now, places: places - sending, turns });
-      const others = chosen.filter(({ _id }) => !inProgress.has(_id));
+      const { chosen, reserved, blocked } = await chooseDue({
+        due,
+        load,
+        now,
+        places: places - attempts.sending,
+        turns,
+      });
+      const others = chosen.filter(({ _id }) => !attempts.outcomeOf(_id));
       const started = await claimAndStart(others, reserved, now);
       return { started: requested + started, blocked };
     } catch (error) {
@@ -160,7 +144,7 @@ export function createSender(deps: SenderDependencies): Sender {
 
   /** Starts attempts at the deliveries that were asked for, and answers. @returns how many were started */
   async function startAsked(requests: readonly Asked[], now: Date): Promise<number> {
-    const unknown = requests.filter(({ delivery }) => !inProgress.has(delivery));
+    const unknown = requests.filter(({ delivery }) => !attempts.outcomeOf(delivery));
     const records = new Map(
       (await queue.read(unknown.map(({ delivery }) => delivery))).map((each) => [each._id, each]),
     );
@@ -173,7 +157,7 @@ export function createSender(deps: SenderDependencies): Sender {
     const started = await claimAndStart(startable, reserved, now);
     for (const { delivery, resolve } of requests) {
       const record = records.get(delivery) ?? null;
-      const outcome = inProgress.get(delivery);
+      const outcome = attempts.outcomeOf(delivery);
       resolve({ record, isSlow: record !== null && load.isSlow(record.receiver), ...(outcome ? { outcome } : {}) });
     }
     return started;
@@ -196,18 +180,10 @@ export function createSender(deps: SenderDependencies): Sender {
 
   function start(claimed: DeliveryRecord, batch: Map<CallbackEvent, Callback>): void {
     const { _id, org, receiver } = claimed;
-    sending += 1;
     const sent = load.use(org, receiver, async () => attempt(claimed, callbackOf(claimed.event_type, batch)));
-    const done = sent
-      .finally(() => {
-        sending -= 1;
-        ended += 1;
-        wakeUp();
-      })
-      .then((attempted) => recorder.add({ claimed, ...attempted }))
-      .catch((error) => releaseAfter(error, claimed))
-      .finally(() => inProgress.delete(_id));
-    inProgress.set(_id, done);
+    attempts.add(_id, sent, async (result) =>
+      result.status === 'fulfilled' ? recorder.add({ claimed, ...result.value }) : releaseAfter(result.reason, claimed),
+    );
   }
 
   /** The callback of an event, which reads a registration once for each batch. */
