@@ -61,6 +61,13 @@ module.exports = {
       to: { path: '^dist/(test|bench|cli)/' },
     },
     {
+      name: 'commands-import-no-tests',
+      comment: 'the package and the image have the commands, but neither tests nor benches',
+      severity: 'error',
+      from: { path: '^dist/cli/' },
+      to: { path: '^dist/(test|bench)/' },
+    },
+    {
       name: 'workflows-are-pure',
       comment: 'workflow code is replayed: no I/O, no packages but the workflow SDK',
       severity: 'error',

@@ -20,22 +20,20 @@ const FILES = [
   ...['docs/demo.svg', 'docs/console', 'docs/performance', 'docs/pictures'],
   ...['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'THIRD-PARTY-NOTICES.md'],
 ];
-/** Tests stay here, except for the files that benchmarks make. */
-const TEST_FILES = ['lettering', 'made-files', 'scanned-files'].map((name) => `dist/test/fixtures/${name}.js`);
-const NOT_SHIPPED = /^(test|release)$|^workflow-bundle|^\./;
+const NOT_SHIPPED = /^(bench|test|release)$|^workflow-bundle|^\./;
 /** What npm shows of a package. Dependencies are not among it: bin/release.mjs installs them. */
 const SHOWN = ['name', 'version', 'description', 'license', 'type', 'engines', 'bin'];
 const MANIFEST = join(root, 'package.json');
 
 /** @returns patterns for the files of the package, as `files` in package.json has them */
 function shippedFiles() {
-  for (const file of [...FILES, ...TEST_FILES]) {
+  for (const file of FILES) {
     if (!existsSync(join(root, file))) throw new Error(`${file} is missing, and belongs into the package`);
   }
   const compiled = readdirSync(join(root, 'dist'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !NOT_SHIPPED.test(entry.name))
     .map(({ name }) => `dist/${name}/**/*.js`);
-  return [...FILES, 'docs/*.md', ...compiled.sort(), ...TEST_FILES, 'dist/release/*'];
+  return [...FILES, 'docs/*.md', ...compiled.sort(), 'dist/release/*'];
 }
 
 /**

@@ -9,12 +9,13 @@ import { prune } from './prune.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const INSTALLED_MARK = join(root, 'node_modules', '.postback-lock');
 const BUILT_MARK = join(root, 'dist', '.postback-built');
 const LOCK_DIR = join(root, '.postback', 'prepare.lock');
 /** Signals that are passed on to the running command, which would otherwise outlive this process. */
 const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const NOT_SOURCE = new Set(['node_modules', 'dist']);
+/** A workspace of its own: the product's installation does not have its packages. */
+const BENCH = join(root, 'bench');
 
 /** Runs a command in the repository, with output to this terminal. @returns its exit code */
 export function run(command, args) {
@@ -48,13 +49,22 @@ export async function install() {
         ' Make it again with: npm run pack',
     );
   }
-  if (installed()) return;
+  await installIn(root, 'Installing packages with npm ci. The first time takes about a minute …');
+}
+
+/** Installs the packages that only benchmarks use, when they are missing or their lock file has changed. @throws Error when npm fails */
+export async function installBench() {
+  await installIn(BENCH, 'Installing the packages of bench/ with npm ci …');
+}
+
+async function installIn(folder, message) {
+  if (installed(folder)) return;
   await withLock(async () => {
-    if (installed()) return;
-    console.error('Installing packages with npm ci. The first time takes about a minute …');
-    await npmCi(root, '--include=dev');
-    prune(join(root, 'node_modules'));
-    writeFileSync(INSTALLED_MARK, lockHash());
+    if (installed(folder)) return;
+    console.error(message);
+    await npmCi(folder, '--include=dev');
+    prune(join(folder, 'node_modules'));
+    writeFileSync(markOf(folder), lockHash(folder));
   });
 }
 
@@ -63,9 +73,9 @@ export async function npmCi(folder, which) {
   const code = await run('npm', ['ci', '--prefix', folder, which, '--ignore-scripts', '--no-fund', '--no-audit']);
   if (code === 0) return;
   throw new Error(
-    `npm ci failed with code ${code}; see its output above. The first start needs a package registry: check the network,` +
+    `npm ci failed with code ${code}; see its output above. The first use needs a package registry: check the network,` +
       ' set HTTPS_PROXY, or name a registry that you can reach (npm config set registry <url>). ENOSPC means a full disk:' +
-      ' the packages need 1.5 GB.',
+      ' the packages of the product need 1.5 GB.',
   );
 }
 
@@ -89,25 +99,30 @@ export function shippedWithSources() {
   return existsSync(join(root, 'tsconfig.json'));
 }
 
-function lockHash() {
+function lockHash(folder = root) {
   return createHash('sha256')
-    .update(readFileSync(join(root, 'package-lock.json')))
+    .update(readFileSync(join(folder, 'package-lock.json')))
     .digest('hex');
 }
 
-function installed() {
-  if (!existsSync(join(root, 'node_modules'))) return false;
-  if (existsSync(INSTALLED_MARK)) return readFileSync(INSTALLED_MARK, 'utf8') === lockHash();
-  if (!matchesInstalledTree()) return false;
-  writeFileSync(INSTALLED_MARK, lockHash());
+function markOf(folder) {
+  return join(folder, 'node_modules', '.postback-lock');
+}
+
+function installed(folder) {
+  const mark = markOf(folder);
+  if (!existsSync(dirname(mark))) return false;
+  if (existsSync(mark)) return readFileSync(mark, 'utf8') === lockHash(folder);
+  if (!matchesInstalledTree(folder)) return false;
+  writeFileSync(mark, lockHash(folder));
   return true;
 }
 
 // After a manual `npm install` or `npm ci` there is only npm's own record of the installed packages.
-function matchesInstalledTree() {
-  const record = join(root, 'node_modules', '.package-lock.json');
+function matchesInstalledTree(folder) {
+  const record = join(folder, 'node_modules', '.package-lock.json');
   if (!existsSync(record)) return false;
-  const { '': _root, ...wanted } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+  const { '': _root, ...wanted } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')).packages;
   const found = JSON.parse(readFileSync(record, 'utf8')).packages;
   return Object.entries(wanted).every(([path, entry]) =>
     found[path] ? found[path].version === entry.version : Boolean(entry.optional || entry.devOptional || entry.peer),

@@ -41,8 +41,6 @@ const RULES = [
   // Everything here is an ES module, and runs on Node.
   ['@modelcontextprotocol/server', 'dist', (name) => /\.(cjs|d\.cts)$|^shims(Browser|Workerd)/.test(name)],
   ['@modelcontextprotocol/core', 'dist', (name) => /\.(cjs|d\.cts)$/.test(name)],
-  ['echarts', '.', (name) => ['asset', 'build', 'dist', 'i18n', 'ssr', 'theme'].includes(name)],
-  ['zrender', '.', (name) => ['build', 'dist'].includes(name)],
   ...OPEN_TELEMETRY.map((name) => [`@opentelemetry/${name}`, 'build', (entry) => entry !== 'src']),
   // For the runtime Bare.
   ...['bare-buffer', 'bare-fs', 'bare-path', 'bare-url'].map((name) => [

@@ -14,7 +14,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   doctor: ['doctor', 'doctor --profile work --json'],
   'logs tail': ['logs tail worker', 'logs tail --json --no-follow --lines 100'],
   demo: ['demo'],
-  bench: ['bench', 'bench overview'],
   'databases create': ['databases create library'],
   'databases list': ['databases list', 'databases list --profile work --json'],
   'databases stats': ['databases stats library --json'],

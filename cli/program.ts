@@ -86,14 +86,6 @@ export function createProgram(program = new Command('postback')): Command {
     .description('show the whole path: files, a query, an AI job, a crew that waits, and their verified callbacks')
     .action(async () => (await import('./demo/index.js')).demo());
 
-  program
-    .command('bench')
-    .description('run a benchmark; see bench/README.md')
-    .argument('[name]', 'a name of bench/README.md; default: overview')
-    .argument('[argument...]', 'such as the scale of the run, or a folder')
-    .allowUnknownOption()
-    .action(async (name, args) => (await import('../bench/main.js')).bench(name, args));
-
   addRemoteCommands(program);
 
   program.commandsGroup('Administration, with access to MongoDB and Temporal:');

@@ -9,7 +9,6 @@ const WITHOUT_JSON: Record<string, string> = {
   worker: 'runs until it is stopped, and logs in JSON',
   embedder: 'runs until it is stopped, and logs in JSON',
   demo: 'is shown to a person',
-  bench: 'prints the report of a benchmark',
   mcp: 'speaks JSON-RPC',
   completion: 'prints a script for a shell',
 };

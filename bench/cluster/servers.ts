@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { obtainBinary } from '../../dev-stack/index.js';
-import { obtainOpenSearch } from '../../dev-stack/opensearch/files.js';
-import { startOpenSearch } from '../../dev-stack/opensearch/server.js';
 import { startRestarting } from '../../dev-stack/restarting-server.js';
 import type { ServerOptions } from '../../dev-stack/supervised-child.js';
 import { startTemporalServer } from '../../dev-stack/temporal-server.js';
+import { obtainOpenSearch } from '../../test/support/opensearch/files.js';
+import { startOpenSearch } from '../../test/support/opensearch/server.js';
 import { obtainGoProgram } from './binaries.js';
 import { DIRECT, type Links, startLinks } from './links.js';
 import { startReplicaSet } from './mongodb.js';

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from '@lancedb/lancedb';
 import { defaultCacheDir } from '../../dev-stack/index.js';
-import { obtainOpenSearch } from '../../dev-stack/opensearch/files.js';
-import { startOpenSearch } from '../../dev-stack/opensearch/server.js';
 import type { SearchEngine } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { createOpenSearchIndex } from '../../storage/content/search-index/opensearch/index.js';
+import { obtainOpenSearch } from '../../test/support/opensearch/files.js';
+import { startOpenSearch } from '../../test/support/opensearch/server.js';
 
 /** An engine in a folder of its own. */
 export interface MeasuredEngine {

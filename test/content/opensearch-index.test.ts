@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { OpenSearch } from '../../dev-stack/opensearch/server.js';
 import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
@@ -11,6 +10,7 @@ import { bytesOf, roundedUnitVector, vectorOf } from '../../storage/content/sear
 import type { Client } from '../support/client.js';
 import { runCommand } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
+import type { OpenSearch } from '../support/opensearch/server.js';
 import { openSearchIfAvailable } from '../support/opensearch.js';
 import { clientOf } from '../support/organisation.js';
 import { type Product, startProcesses, withDb } from '../support/product.js';

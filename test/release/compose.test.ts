@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv, type Schema } from 'ajv';
 import { parse } from 'yaml';
-import { PINNED_JARS } from '../../dev-stack/opensearch/pinned-jars.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../domain/search-attributes.js';
 import { TASK_QUEUES } from '../../domain/workflow-contract.js';
 import { runCommand } from '../support/command.js';
+import { PINNED_JARS } from '../support/opensearch/pinned-jars.js';
 
 interface Service {
   image: string;

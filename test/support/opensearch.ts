@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { defaultCacheDir } from '../../dev-stack/index.js';
-import { obtainOpenSearch } from '../../dev-stack/opensearch/files.js';
-import { type OpenSearch, startOpenSearch } from '../../dev-stack/opensearch/server.js';
 import { temporaryFolder } from './folder.js';
+import { obtainOpenSearch } from './opensearch/files.js';
+import { type OpenSearch, startOpenSearch } from './opensearch/server.js';
 
 const cacheDir = defaultCacheDir(process.env);
 

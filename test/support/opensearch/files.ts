@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto';
 import { access, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { checkSha256, download, type Env, extractFromZip, type Log, placeInCache } from '../downloads.js';
-import { CommandMissing, runCommand } from '../run-command.js';
+import {
+  checkSha256,
+  download,
+  type Env,
+  extractFromZip,
+  type Log,
+  placeInCache,
+} from '../../../dev-stack/downloads.js';
+import { CommandMissing, runCommand } from '../../../dev-stack/run-command.js';
 import { NODE_CLASS, NODE_SOURCE } from './node-source.js';
 import { PINNED_JARS, PINNED_PLUGIN } from './pinned-jars.js';
 

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Env } from '../downloads.js';
-import { startOnPorts } from '../ports.js';
-import { type SupervisedChild, startSupervisedChild, waitUntilReady } from '../supervised-child.js';
+import type { Env } from '../../../dev-stack/downloads.js';
+import { startOnPorts } from '../../../dev-stack/ports.js';
+import { type SupervisedChild, startSupervisedChild, waitUntilReady } from '../../../dev-stack/supervised-child.js';
 import { NODE_CLASS } from './node-source.js';
 
 export interface OpenSearchOptions {
