@@ -37,7 +37,7 @@ export async function startOnFreePorts<Name extends string, Server extends Super
  * @param title names the server in messages
  * @param start must start the server at the same address each time
  * @param log receives a line for each restart
- * @throws Error of the first start
+ * @throws Error when it ends twice before it is ready
  */
 export async function startRestarting<Server extends SupervisedChild>(
   title: string,
@@ -45,7 +45,11 @@ export async function startRestarting<Server extends SupervisedChild>(
   log: Log,
 ): Promise<Omit<Server, keyof SupervisedChild> & RestartingServer> {
   const stopping = new AbortController();
-  const first = await start();
+  // On a busy machine the parts of a server may wait too long for each other.
+  const first = await start().catch((error) => {
+    log(`${title} did not start: ${(error as Error).message}\nStarting ${title} again`);
+    return start();
+  });
   let current: SupervisedChild = first;
 
   /** @returns why the server is not started again; null when it was stopped */

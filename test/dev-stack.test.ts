@@ -240,6 +240,21 @@ describe('servers', () => {
     await server.stop();
   });
 
+  it('are started again when the first start fails', async () => {
+    const files = { logFile: join(folder, 'second.log'), pidFile: join(folder, 'second.pid') };
+    let starts = 0;
+    const start = async () => {
+      starts += 1;
+      if (starts === 1) throw new Error('its parts waited for each other');
+      return startSupervisedChild({ command: 'sleep', args: ['600'], env: process.env, ...files });
+    };
+    const lines: string[] = [];
+    const server = await startRestarting('Server', start, (line) => lines.push(line));
+    expect(identify(server.pid())).toBeDefined();
+    expect(lines).toEqual([expect.stringContaining('Server did not start: its parts waited for each other')]);
+    await server.stop();
+  });
+
   it('say the end of a log that is longer than a string can be', async () => {
     const files = { logFile: join(folder, 'large.log'), pidFile: join(folder, 'large.pid') };
     const args = ['-c', `truncate -s 600M ${files.logFile}; echo the end; exit 3`];
