@@ -14,6 +14,8 @@ export async function withHeartbeat<T>(
   details?: () => Record<string, number>,
 ): Promise<T> {
   const context = Context.current();
+  // A local activity ends with the task of its workflow.
+  if (context.info.isLocal) return work(context.cancellationSignal);
   const timer = setInterval(() => context.heartbeat(details?.()), HEARTBEAT_MS);
   try {
     return await work(context.cancellationSignal);

@@ -62,9 +62,9 @@ export async function footprint(): Promise<void> {
     await createDatabase(instance, 'bench');
 
     const item = (name: string) => (n: number) => ingestMemories(instance, 'bench', `${name}-${n}`, 1);
-    await cost(10, 'indexItem', item('warm-up'));
-    show('item, a memory of 2 KB', await cost(FEW_REPETITIONS, 'indexItem', item('memory')));
-    show('item, a file of 1.1 KB of prose', await cost(FEW_REPETITIONS, 'indexItem', ingestFile(instance)));
+    await cost(10, 'indexItems', item('warm-up'));
+    show('item, a memory of 2 KB', await cost(FEW_REPETITIONS, 'indexItems', item('memory')));
+    show('item, a file of 1.1 KB of prose', await cost(FEW_REPETITIONS, 'indexItems', ingestFile(instance)));
     show('item, one of 100 in a request', await cost(100, null, hundred(instance, 'memories', memoryText)));
     show('note of five words, one of 100 in a request', await cost(100, null, hundred(instance, 'notes', noteText)));
     const abstractText = (n: number) => proseText(n, 1_000);
@@ -88,7 +88,7 @@ export async function footprint(): Promise<void> {
     );
     groups['delivery record on disk'] = await measureOnDisk(instance);
 
-    show('AI job', await cost(REPETITIONS, 'runAiJob', () => submitShortJob(instance)));
+    show('AI job', await cost(REPETITIONS, 'runAiJobs', () => submitShortJob(instance)));
     const access = { apiUrl: instance.apiUrl, key: await instance.createKey('crew_org') };
     for (const crew of BENCH_CREWS) {
       show(`crew ${crew}`, await cost(FEW_REPETITIONS, 'runCrew', () => runCrew(access, crew)));

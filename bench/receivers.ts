@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createFinishItem } from '../activities/content/finish-items.js';
+import { createEndItems } from '../activities/content/end-items.js';
 import { createSealer } from '../domain/sealing.js';
 import { createItems, type ItemRecord } from '../storage/content/items.js';
 import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
@@ -26,7 +26,7 @@ export async function receivers(): Promise<void> {
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const { collections } = instance;
   const registrations = createRegistrations(collections, createSealer(randomBytes(32).toString('base64')));
-  const finish = createFinishItem({
+  const end = createEndItems({
     mongoClient: collections.mongoClient,
     items: createItems(collections),
     deliveries: createDeliveries(collections),
@@ -49,10 +49,9 @@ export async function receivers(): Promise<void> {
       const finished: Promise<unknown>[] = [];
       for (let n = 0; n < total; n++) {
         finished.push(
-          finish(
-            { item: `itm_${count}-${n}`, version: 1, org: org(n % count), database_id: 'tnt_bench' },
-            { status: 'completed' },
-          ),
+          end([{ item: `itm_${count}-${n}`, version: 1, org: org(n % count), database_id: 'tnt_bench' }], {
+            status: 'completed',
+          }),
         );
         await wait(1000 / RATE);
       }

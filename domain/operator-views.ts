@@ -18,13 +18,13 @@ export const OPERATOR_VIEWS: readonly OperatorView[] = [
   },
   {
     name: 'Items in progress',
-    query: 'WorkflowType STARTS_WITH "indexItem" AND ExecutionStatus="Running"',
+    query: 'WorkflowType IN ("indexItems", "indexLargeItem") AND ExecutionStatus="Running"',
     shows: 'items and groups of items that are indexed now',
   },
   {
     name: 'Errored items',
-    query: 'WorkflowType="indexItem" AND PostbackOutcome="errored"',
-    shows: 'items that could not be indexed',
+    query: 'PostbackOutcome="errored"',
+    shows: 'items that could not be indexed, alone or with others',
   },
   {
     name: 'Deliveries that wait',

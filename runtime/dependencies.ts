@@ -28,7 +28,6 @@ import { createGraphStore } from '../storage/content/graph.js';
 import { createIndexRebuilds } from '../storage/content/index-rebuilds.js';
 import { createItemCatalogue } from '../storage/content/item-catalogue.js';
 import { createItemCommits } from '../storage/content/item-commits.js';
-import { createItemGroups } from '../storage/content/item-groups.js';
 import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
 import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
@@ -135,7 +134,6 @@ export async function createSharedDependencies(
     databaseIndexes: createDatabaseIndexes(collections),
     indexRebuilds: createIndexRebuilds(collections),
     items: createItems(collections),
-    itemGroups: createItemGroups(collections),
     itemQueue,
     itemCommits: createItemCommits({ mongoClient: collections.mongoClient, itemQueue }),
     itemCatalogue: createItemCatalogue(collections),

@@ -17,6 +17,8 @@ import type { TraceSinks } from '../workflows/tracing.js';
 const SEND_EVERY_MS = 1_000;
 /** Ids in the arguments of activities that become attributes of their spans, such as `postback.delivery`. */
 const IDS = ['item', 'delivery', 'job', 'execution', 'authentication', 'connector', 'batch', 'database_id'];
+/** Lists of such ids: of jobs, and of versions of items. */
+const LISTS = ['items', 'jobs'];
 /** Routes of probes, which would be most of the traces. */
 const PROBES = /^\/(healthz|readyz|metrics)$/;
 
@@ -141,11 +143,15 @@ class PresetIds extends RandomIdGenerator {
   }
 }
 
-/** The arguments of activities have ids and states only. */
+/** The arguments of activities have ids and states only. Work that is done together has lists of ids. */
 function idsIn([first]: readonly unknown[]): Attributes {
   if (typeof first !== 'object' || first === null) return {};
-  const given = Object.entries(first).filter(
-    ([name, value]) => IDS.includes(name) && /^(string|number)$/.test(typeof value),
-  );
-  return Object.fromEntries(given.map(([name, value]) => [`postback.${name}`, value as string | number]));
+  const attributes: Attributes = {};
+  for (const [name, value] of Object.entries(first)) {
+    if (IDS.includes(name) && /^(string|number)$/.test(typeof value)) attributes[`postback.${name}`] = value;
+    if (LISTS.includes(name) && Array.isArray(value)) {
+      attributes[`postback.${name}`] = value.map((member) => String(member.item ?? member));
+    }
+  }
+  return attributes;
 }

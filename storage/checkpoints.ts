@@ -1,6 +1,6 @@
 import type { Collection } from 'mongodb';
 import type { Checkpoints } from '../domain/checkpoints.js';
-import type { VersionRef } from '../domain/content/workflow-contract.js';
+import type { ItemVersion } from '../domain/content/workflow-contract.js';
 import { BY_ID } from './queries.js';
 import { isDuplicateKey } from './transactions.js';
 
@@ -53,6 +53,6 @@ export function createCheckpointStore({ checkpoints }: { checkpoints: Collection
 }
 
 /** Each version of an item has its own checkpoints, because a replacement is another file. */
-export function checkpointOwner({ item, version }: VersionRef): string {
+export function checkpointOwner({ item, version }: ItemVersion): string {
   return `${item}/${version}`;
 }

@@ -2,15 +2,16 @@ import type * as workflows from '../workflows/index.js';
 
 /** What an operator reads about a workflow in Temporal's UI, on the tab User Metadata: Markdown, without any data. */
 export const WORKFLOW_DETAILS: Readonly<Record<keyof typeof workflows, string>> = {
-  runAiJob: 'Runs an AI job and stores its callback. A failed job is in the result, with its message.',
-  runAiJobs: 'Runs quick AI jobs that arrived together. Jobs that must be retried continue in workflows of their own.',
+  runAiJobs:
+    'Runs an AI job, or quick jobs that arrived together, and stores their callbacks. Failed jobs are in the result, with their messages.',
   removeConnector: 'Deletes what a deleted connector has left: items, files and records.',
   syncConnector:
     'Reads the source of a connector and ingests what has changed. The connector has the failed resources.',
   deleteDatabase: 'Deletes a database with everything in it.',
   provisionDatabase: 'Creates a database; clients can use it afterwards.',
-  indexItem: 'Indexes an item and stores its webhook. An item that is errored has its code in the result.',
-  indexItems: 'Indexes small items that arrived together. Items that fail continue in workflows of their own.',
+  indexItems:
+    'Indexes a small item, or those that arrived together, and stores their webhooks. Errored items are in the result, with their codes.',
+  indexLargeItem: 'Indexes a large item and stores its webhook. An item that is errored has its code in the result.',
   clearRemovedItems: 'Deletes chunks, index rows, graph and files of removed items.',
   refreshIndexRows: 'Writes the index rows of an item again after a change of its metadata.',
   startIngestedItems: 'Starts the workflows of the items of a large request.',

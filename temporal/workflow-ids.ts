@@ -3,16 +3,18 @@ export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
   replay: (org: string, replayId: string) => `replay/${org}/${replayId}`,
   backlog: (org: string, event: string) => `delivery-backlog/${org}/${event}`,
-  item: (item: VersionOfItem) => `item/${pathOf(item)}`,
-  itemGroup: (org: string, batchId: string, group: number) => `items/${org}/${batchId}/${group}`,
+  /** Items of one group share a workflow. */
+  item: (item: VersionOfItem & { batch: string; group?: number | undefined }) =>
+    item.group === undefined ? `item/${pathOf(item)}` : `items/${item.org}/${item.batch}/${item.group}`,
   indexRows: (item: VersionOfItem) => `index-rows/${pathOf(item)}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
   database: (org: string, databaseId: string) => `database/${org}/${databaseId}`,
   databaseRemoval: (org: string, databaseId: string) => `database-removal/${org}/${databaseId}`,
   rebuild: (rebuildId: string) => `index-rebuild/${rebuildId}`,
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
-  job: (jobId: string) => `ai-job/${jobId}`,
-  jobGroup: (org: string, group: string) => `ai-jobs/${org}/${group}`,
+  /** Jobs of one group share a workflow. */
+  job: ({ _id, org, group }: { _id: string; org: string; group?: string | undefined }) =>
+    group === undefined ? `ai-job/${_id}` : `ai-jobs/${org}/${group}`,
   authentication: (authenticationId: string) => `authentication/${authenticationId}`,
   crew: (executionId: string) => `crew/${executionId}`,
   /** Also the id of the connector's schedule; Temporal appends the start time to the workflow id. */

@@ -142,7 +142,7 @@ describe('in the Temporal UI an operator', () => {
   });
 
   test('reads in a summary what each workflow and each activity does', async () => {
-    const mine = ['provisionDatabase', 'indexItem', 'deliverWebhook', 'runAiJob', 'runCrew'];
+    const mine = ['provisionDatabase', 'indexItems', 'deliverWebhook', 'runAiJobs', 'runCrew'];
     const queries = [
       ...mine.map((type) => `PostbackOrganisation="${org}" AND WorkflowType="${type}"`),
       // Tests start others.

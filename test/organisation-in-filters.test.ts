@@ -108,6 +108,7 @@ describe('the stores', () => {
     const database = readyDatabase('tnt_1', ORG, 'library');
     const claim = { org: ORG, route: 'POST /things', key: 'once' };
     const delivery = deliveryRecord({ _id: 'dlv_1', org: ORG, now });
+    const version = { item: 'itm_1', version: 1, org: ORG, database_id: 'tnt_1' };
     const job = newJobId();
     const attempt = { execution: 'id', org: ORG, task: 'task', attempt: 1 };
     const inTx = <T>(write: (tx: ClientSession) => Promise<T>) => inTransaction(collections.mongoClient, write);
@@ -129,9 +130,7 @@ describe('the stores', () => {
       'aiJobs.getResult': () => s.aiJobs.getResult(ORG, 'job'),
       'aiJobs.hasResult': () => s.aiJobs.hasResult(ORG, 'job'),
       'aiJobs.countProviderFailure': () => s.aiJobs.countProviderFailure(ORG, 'job'),
-      'aiJobs.countOrderlyEnd': () => s.aiJobs.countOrderlyEnd(ORG, 'job'),
-      'aiJobs.listInProgress': () => s.aiJobs.listInProgress(ORG, ['job']),
-      'aiJobs.leaveGroup': () => s.aiJobs.leaveGroup(ORG, ['job']),
+      'aiJobs.uncountRun': () => s.aiJobs.uncountRun(ORG, 'job'),
       'aiJobs.isFileNeeded': () => s.aiJobs.isFileNeeded({ _id: 'fil_1', org: ORG }),
       'aiJobs.finish': async () => {
         const finish = (tx: ClientSession) => s.aiJobs.finish(ORG, job, { status: 'success' }, now, tx);
@@ -183,6 +182,8 @@ describe('the stores', () => {
       'feedback.getTallies': () => s.feedback.getTallies(database, [{ collection: 'default', source_id: 'a' }]),
       'items.getByKey': () => s.items.getByKey(ORG, 'itm_1'),
       'items.listGroup': () => s.items.listGroup({ org: ORG, batch: 'bat_1', group: 0 }),
+      'items.listVersions': () => s.items.listVersions([version]),
+      'items.end': () => inTx((tx) => s.items.end([version], { status: 'completed' }, now, tx)),
       'items.ownsFile': () => s.items.ownsFile({ org: ORG, batch: 'bat_1', file_id: 'fil_1' }),
       'items.listByKeys': () => s.items.listByKeys(ORG, ['itm_1']),
       'feedback.add': () => {

@@ -196,10 +196,10 @@ describe('the reconciler', () => {
     await api.request('DELETE', '/context', { json: { database: 'shelf', ids: ['note'] } });
     await api.del('/databases/shelf');
     const controlTypes = ['provisionDatabase', 'deleteDatabase', 'clearRemovedItems'];
-    const complete = hasTypes('indexItem', ...controlTypes);
+    const complete = hasTypes('indexItems', ...controlTypes);
     const listed = await listedWorkflows(temporal, `PostbackOrganisation="${org}"`, complete);
     const queues = new Map(listed.map(({ type, taskQueue }) => [type, taskQueue]));
-    expect(queues.get('indexItem')).toBe('content');
+    expect(queues.get('indexItems')).toBe('content');
     for (const type of controlTypes) expect([type, queues.get(type)]).toEqual([type, 'control']);
     for (const id of ['reconcile', 'drop-abandoned-files', 'compact-search-index']) {
       const { action } = await temporal.schedule.getHandle(id).describe();

@@ -179,7 +179,7 @@ describe('crashes lose nothing', () => {
         const item = itemOf(String(database!._id), 'torn', 'graph_creation', later);
         await db.collection<{ _id: string }>('items').insertOne(item);
         const script = fileURLToPath(new URL('./support/dies-before-start.js', import.meta.url));
-        const child = fork(script, [own.product.mongodbUri, item._id, '1']);
+        const child = fork(script, [own.product.mongodbUri, item._id]);
         expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
         expect(
           await db.collection<{ _id: string }>('deliveries').findOne({ dedupe_key: 'item/itm_torn/1' }),

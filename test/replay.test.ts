@@ -42,15 +42,14 @@ describe('executions that run during a deployment continue', () => {
       'dropAbandonedFiles',
       'expireAuthentication',
       'followBacklog',
-      'indexItem',
       'indexItems',
+      'indexLargeItem',
       'provisionDatabase',
       'rebuildIndex',
       'reconcile',
       'refreshIndexRows',
       'removeConnector',
       'replayDeliveries',
-      'runAiJob',
       'runAiJobs',
       'runCrew',
       'startIngestedItems',
@@ -85,7 +84,7 @@ function* histories() {
 
 /** A history in which a workflow scheduled another activity than this code. */
 function historyOfOtherCode() {
-  const [, history] = structuredClone(recorded.find(([name]) => name === 'index-item-completed')!);
+  const [, history] = structuredClone(recorded.find(([name]) => name === 'index-large-item-completed')!);
   for (const event of history.events) {
     const scheduled = event.activityTaskScheduledEventAttributes;
     if (scheduled?.activityType.name === 'extractItem') scheduled.activityType.name = 'someOtherStep';

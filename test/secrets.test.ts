@@ -79,7 +79,7 @@ describe('secrets stay secret', () => {
   test('the histories of the workflows contain no secrets, no content and no addresses', async () => {
     let histories = '';
     const query = `PostbackOrganisation="${org}"`;
-    const complete = hasTypes('provisionDatabase', 'indexItem', 'deliverWebhook');
+    const complete = hasTypes('provisionDatabase', 'indexItems', 'deliverWebhook');
     for (const { workflowId, runId } of await listedWorkflows(temporal, query, complete)) {
       histories += historyToJSON(await temporal.workflow.getHandle(workflowId, runId).fetchHistory());
     }

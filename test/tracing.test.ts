@@ -40,7 +40,7 @@ async function startCollector() {
   return { ...server, spans, services };
 }
 
-function attributeOf({ attributes }: Pick<Span, 'attributes'>, key: string): string | number | undefined {
+function attributeOf({ attributes }: Pick<Span, 'attributes'>, key: string): unknown {
   const found = attributes.find((attribute) => attribute.key === key)?.value;
   return found && Object.values(found)[0];
 }
@@ -83,8 +83,8 @@ describe('traces', () => {
     await eventually('the spans between', () => {
       expect(ancestors(delivery)).toEqual([
         expect.stringMatching(/^RunActivity:/),
-        expect.stringMatching(/^RunWorkflow:indexItem/),
-        expect.stringMatching(/^StartWorkflow:indexItem/),
+        expect.stringMatching(/^RunWorkflow:indexItems/),
+        expect.stringMatching(/^StartWorkflow:indexItems/),
         'POST /context/ingest',
       ]);
       expect(named(traceId, /^RunWorkflow:deliverWebhook/)).toHaveLength(1);
@@ -93,8 +93,8 @@ describe('traces', () => {
     expect([...collector.services].sort()).toEqual(['postback-api', 'postback-worker']);
     expect(attributeOf(delivery, 'postback.delivery')).toMatch(/^dlv_/);
     expect(attributeOf(delivery, 'http.response.status_code')).toBe(204);
-    const items = named(traceId, /^RunActivity:/).map((span) => attributeOf(span, 'postback.item'));
-    expect(items).toContainEqual(expect.stringMatching(/^itm_/));
+    const items = named(traceId, 'RunActivity:indexTogether').map((span) => attributeOf(span, 'postback.items'));
+    expect(items).toEqual([{ values: [{ stringValue: expect.stringMatching(/^itm_/) }] }]);
   });
 
   test('a trace of a client that is not trusted does not continue, but is linked', async () => {

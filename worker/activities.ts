@@ -3,10 +3,10 @@ import { createConnectorRemovalActivities } from '../activities/connectors/remov
 import { createSyncActivities } from '../activities/connectors/sync-connector.js';
 import { createClearOutdated, createItemRemovalActivities } from '../activities/content/clear-items.js';
 import { createDatabaseActivities } from '../activities/content/databases.js';
-import { createItemActivities } from '../activities/content/index-item.js';
-import { createItemGroupActivities } from '../activities/content/item-groups.js';
+import { createIndexItemsActivities } from '../activities/content/index-items.js';
+import { createLargeItemActivities } from '../activities/content/index-large-item.js';
 import { createItemMaintenanceActivities } from '../activities/content/item-maintenance.js';
-import { createRunsAlone, type RunsAlone } from '../activities/content/item-runs.js';
+import { createRunsAlone } from '../activities/content/item-runs.js';
 import { createRebuildActivities } from '../activities/content/rebuild-index.js';
 import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createPaymentActivities } from '../activities/payments/expire-authentication.js';
@@ -44,16 +44,11 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     places: DELIVERY_SLOTS.all,
     random: Math.random,
   });
-  const runsAlone = createRunsAlone();
-  const content = contentActivities(dependencies, runsAlone);
-  const { indexSmallItem, extractItem, embedAndIndexItem, linkItemGraph } = content;
-  const clearOutdated = createClearOutdated(dependencies);
-  const groups = createItemGroupActivities({ ...dependencies, clearOutdated, runsAlone });
+  const { small, large, content } = contentActivities(dependencies);
   const activities = {
-    // Executions of earlier code run all their activities here.
     content,
-    [FILE_QUEUE]: { ...groups, indexSmallItem, extractItem, embedAndIndexItem, linkItemGraph },
-    [GROUP_QUEUE]: groups,
+    [FILE_QUEUE]: { ...small, ...large },
+    [GROUP_QUEUE]: small,
     ai: aiJobActivities(config, dependencies),
     connectors: connectorActivities(config, dependencies),
     crews: crewActivities(config, dependencies),
@@ -66,13 +61,12 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
   return { activities, sender, cancelAttempts: () => outbound.close() };
 }
 
-function contentActivities(dependencies: WorkerDependencies, runsAlone: RunsAlone) {
-  const clearOutdated = createClearOutdated(dependencies);
-  return {
-    ...createItemActivities({ ...dependencies, clearOutdated, runsAlone }),
-    ...createItemMaintenanceActivities(dependencies),
-    ...createRebuildActivities(dependencies),
-  };
+function contentActivities(dependencies: WorkerDependencies) {
+  const items = { ...dependencies, clearOutdated: createClearOutdated(dependencies), runsAlone: createRunsAlone() };
+  const small = createIndexItemsActivities(items);
+  const large = createLargeItemActivities(items);
+  const others = { ...createItemMaintenanceActivities(dependencies), ...createRebuildActivities(dependencies) };
+  return { small, large, content: { ...small, ...large, ...others } };
 }
 
 function controlActivities(config: Config, dependencies: WorkerDependencies) {

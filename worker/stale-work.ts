@@ -71,11 +71,9 @@ export function listStaleWork(stores: Stores, starters: Starters): Record<StaleK
       records: jobsByWorkflow(stores.aiJobs),
       idOf: ([job]) => idOf(job!),
       async start(jobs) {
-        const [job] = jobs;
-        if (job!.group !== undefined) return starters.startJobs(jobs);
-        await starters.startJob(job!);
-        // The request to cancel it may not have reached Temporal.
-        if (job!.cancel_requested) await starters.cancelJob(job!._id);
+        await starters.startJobs(jobs);
+        // The request to cancel them may not have reached Temporal.
+        for (const job of jobs) if (job.cancel_requested) await starters.cancelJob(job);
       },
     }),
     crews: staleWork({

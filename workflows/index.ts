@@ -1,9 +1,9 @@
 /** The workflows of the worker's bundle. Their export names are their registered names. */
-export { runAiJob, runAiJobs } from './ai-jobs/run-ai-job.js';
+export { runAiJobs } from './ai-jobs/run-ai-jobs.js';
 export { removeConnector, syncConnector } from './connectors/sync-connector.js';
 export { deleteDatabase, provisionDatabase } from './content/databases.js';
-export { indexItem } from './content/index-item.js';
 export { indexItems } from './content/index-items.js';
+export { indexLargeItem } from './content/index-large-item.js';
 export { clearRemovedItems, refreshIndexRows, startIngestedItems } from './content/item-maintenance.js';
 export { rebuildIndex } from './content/rebuild-index.js';
 export { runCrew } from './crews/run-crew.js';

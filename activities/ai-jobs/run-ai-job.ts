@@ -5,10 +5,10 @@ import type { AiProviders, ProviderResult } from '../../domain/ai-jobs/provider.
 import {
   JOB_CANCELLED,
   JOB_FAILED,
-  type JobGroupRef,
-  type JobGroupRun,
   type JobOutcome,
   type JobRef,
+  type JobsAttempt,
+  type JobsRef,
 } from '../../domain/ai-jobs/workflow-contract.js';
 import { JsonError, tidyCanonicalJson } from '../../domain/canonical-json.js';
 import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
@@ -20,7 +20,6 @@ import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { Scratch } from '../../storage/scratch.js';
-import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { asActivityFailure, type ClientError, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
@@ -29,25 +28,13 @@ import { type JobInputDependencies, prepareInput } from './job-input.js';
 export interface AiJobDependencies extends FinishJobDependencies, JobInputDependencies {
   now: () => Date;
   aiJobs: FinishJobDependencies['aiJobs'] &
-    Pick<
-      AiJobs,
-      | 'countOrderlyEnd'
-      | 'countProviderFailure'
-      | 'hasResult'
-      | 'leaveGroup'
-      | 'listInProgress'
-      | 'saveResult'
-      | 'start'
-    >;
-  starters: FinishJobDependencies['starters'] & Pick<JobStarters, 'startJob'>;
+    Pick<AiJobs, 'countProviderFailure' | 'hasResult' | 'saveResult' | 'start' | 'uncountRun'>;
   checkpoints: CheckpointStore;
   providers: Pick<AiProviders, 'find'>;
   quotas: Pick<Quotas, 'tokenMeter'>;
   scratch: Scratch;
   log: Pick<Logger, 'warn'>;
 }
-
-type OwnedJob = Pick<JobRef, 'job' | 'org'>;
 
 export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
 
@@ -77,40 +64,20 @@ export function createAiJobActivities(deps: AiJobDependencies) {
         }
       }),
 
-    /**
-     * The same for a quick job, which also fails here when its error is final.
-     * @returns null when `runProvider` must continue
-     */
-    runProviderAtOnce: async (ref: JobRef): Promise<JobOutcome | null> =>
-      runAtOnce(ref, await aiJobs.start(ref.org, ref.job), Context.current().cancellationSignal),
-
-    /** The same for a group of quick jobs. */
-    async runProvidersAtOnce({ org, jobs }: JobGroupRef): Promise<JobGroupRun> {
+    /** The same for quick jobs together, which also fail here when their error is final. */
+    async runAtOnce({ org, jobs }: JobsRef): Promise<JobsAttempt> {
       const { cancellationSignal } = Context.current();
-      const run = async (id: string): Promise<JobOutcome | null> => {
-        const job = await aiJobs.start(org, id);
-        if (!job || job.runs === 1) return runAtOnce({ job: id, org }, job, cancellationSignal);
-        // A run was lost with its process. The job may be the cause, so it runs alone.
-        await aiJobs.countOrderlyEnd(org, id);
-        return null;
-      };
       // An error of the storage is no reason to repeat the others.
-      const outcomes = await Promise.all(jobs.map((id) => run(id).catch(() => null)));
-      return {
-        failed: outcomes.filter((outcome) => outcome?.status === 'fail').length,
-        left: jobs.filter((_, n) => outcomes[n] === null),
-      };
-    },
-
-    /** Starts a workflow for each job that is in progress. */
-    async separateJobs({ org, jobs }: JobGroupRef): Promise<void> {
-      const open = await aiJobs.listInProgress(org, jobs);
-      // They belong to the group until their workflows are started, so that the reconciler finds one or the other.
-      await Promise.all(open.map((job) => deps.starters.startJob(job)));
-      await aiJobs.leaveGroup(
-        org,
-        open.map(({ _id }) => _id),
-      );
+      const run = (job: string) => runQuickly({ job, org }, cancellationSignal).catch(() => null);
+      const outcomes = await Promise.all(jobs.map(run));
+      const attempt: JobsAttempt = { succeeded: 0, failed: [], left: [] };
+      for (const [n, job] of jobs.entries()) {
+        const outcome = outcomes[n];
+        if (!outcome) attempt.left.push(job);
+        else if (outcome.status === 'success') attempt.succeeded += 1;
+        else attempt.failed.push({ job, error_message: outcome.error_message });
+      }
+      return attempt;
     },
 
     /** -> fail, with the delivery that notifies the client. */
@@ -121,24 +88,30 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     },
   };
 
-  /**
-   * @param job null when an earlier attempt has finished it: its delivery may not have been started
-   * @returns null when the job must be continued by `runProvider`
-   */
-  async function runAtOnce(ref: OwnedJob, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome | null> {
+  /** @returns null when the job must be continued by `runProvider` */
+  async function runQuickly(ref: JobRef, cancelled: AbortSignal): Promise<JobOutcome | null> {
+    const job = await aiJobs.start(ref.org, ref.job);
     try {
-      const result = job && (await runJob(job, cancelled, noCheckpoints));
+      // An earlier attempt has finished it: its delivery may not have been started.
+      if (!job) return await finish(ref, { status: 'success' });
+      // A run was lost with its process. The job may be the cause, so it runs alone.
+      if (job.runs > 1) return await leave(job);
+      const result = await runJob(job, cancelled, noCheckpoints);
       // One transaction: no provider is paid, so a crash before it costs nothing but another run.
-      return await finish(ref, { status: 'success' }, result && (await asTooLarge(packResult(result))));
+      return await finish(ref, { status: 'success' }, await asTooLarge(packResult(result)));
     } catch (error) {
       if (error instanceof ProviderError && !error.retryable)
         return finish(ref, { status: 'fail', error_message: error.message });
-      if (job) await aiJobs.countOrderlyEnd(job.org, job._id);
-      return null;
+      return job && leave(job);
     }
   }
 
-  /** @param job as for `runAtOnce` */
+  async function leave({ org, _id }: AiJobRecord): Promise<null> {
+    await aiJobs.uncountRun(org, _id);
+    return null;
+  }
+
+  /** @param job null when an earlier attempt has finished it: its delivery may not have been started */
   async function runToSuccess(ref: JobRef, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome> {
     // A result stored by an earlier attempt is used, so that no provider is paid twice.
     if (job && !(await aiJobs.hasResult(job.org, job._id))) {
@@ -184,7 +157,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
 
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
     // Best effort: without MongoDB nothing can be counted.
-    await aiJobs.countOrderlyEnd(job.org, job._id).catch(() => undefined);
+    await aiJobs.uncountRun(job.org, job._id).catch(() => undefined);
     const { attempt, activityType } = Context.current().info;
     deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
     const described = error instanceof ProviderError ? await describeProviderError(error, job) : undefined;
@@ -228,7 +201,7 @@ interface FinishJobDependencies extends CompletionDependencies {
 function createFinishJob(deps: FinishJobDependencies) {
   const complete = createCompletion(deps);
   return async (
-    { job: id, org }: OwnedJob,
+    { job: id, org }: JobRef,
     outcome: JobOutcome,
     result: PackedResult | null = null,
   ): Promise<JobOutcome> => {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { type IndexStores, removeRows } from '../../domain/content/index-rows.js';
 import { itemDedupeKey } from '../../domain/content/item-delivery.js';
-import type { RemovalRef } from '../../domain/content/workflow-contract.js';
+import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { GraphStore } from '../../storage/content/graph.js';
@@ -42,6 +42,15 @@ export async function clearItems(
     await chunks.remove(database._id, chunkIds);
   }
   await Promise.all(versions.map((range) => graph.remove(database._id, range)));
+}
+
+/** @returns a function that deletes what versions of items of one database have written; earlier versions keep theirs */
+export function createClearVersions(deps: ClearItemsDependencies) {
+  return async (versions: readonly ItemRef[]): Promise<void> => {
+    const { database_id: _id, org } = versions[0]!;
+    const ranges = versions.map(({ item, version }) => ({ item, from: version, upTo: version }));
+    await clearItems(deps, { _id, org }, ranges);
+  };
 }
 
 /**

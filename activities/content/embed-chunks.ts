@@ -1,6 +1,6 @@
 import { searchableText } from '../../domain/content/chunking.js';
 import type { Embedder } from '../../domain/content/search.js';
-import type { Chunks, EmbeddedChunk, ItemVersion } from '../../storage/content/chunks.js';
+import type { Chunks, EmbeddedChunk, VersionInDatabase } from '../../storage/content/chunks.js';
 
 /** Chunks in memory at a time. Most items have fewer. */
 const PAGE = 512;
@@ -13,7 +13,7 @@ const BATCH = 64;
  */
 export async function pagedChunks(
   chunks: Pick<Chunks, 'listEmbedded'>,
-  ref: ItemVersion,
+  ref: VersionInDatabase,
   generation: number,
 ): Promise<() => AsyncIterable<EmbeddedChunk[]>> {
   const first = await chunks.listEmbedded(ref, generation, 0, PAGE);

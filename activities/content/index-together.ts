@@ -11,10 +11,9 @@ import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { GraphStore } from '../../storage/content/graph.js';
-import type { ItemGroups } from '../../storage/content/item-groups.js';
-import type { ItemRecord, Items } from '../../storage/content/items.js';
+import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
-import { type CompleteItemsDependencies, createCompleteItems } from './finish-items.js';
+import { createEndItems, type EndItemsDependencies } from './end-items.js';
 import {
   createIndexNextGeneration,
   createModelChoice,
@@ -30,12 +29,12 @@ export interface GraphExtractor {
 }
 
 export interface IndexTogetherDependencies
-  extends CompleteItemsDependencies,
+  extends EndItemsDependencies,
     IndexNextGenerationDependencies,
     ReadItemDependencies {
-  items: IndexNextGenerationDependencies['items'] & Pick<Items, 'setTitle'>;
-  itemGroups: CompleteItemsDependencies['itemGroups'] &
-    Pick<ItemGroups, 'getStatuses' | 'keepInProgress' | 'linkGraph'>;
+  items: EndItemsDependencies['items'] &
+    IndexNextGenerationDependencies['items'] &
+    Pick<Items, 'getStatuses' | 'keepInProgress' | 'linkGraph' | 'setTitle'>;
   databaseIndexes: Pick<DatabaseIndexes, 'getById' | 'getForEmbedding'>;
   chunks: IndexNextGenerationDependencies['chunks'] & Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
   graph: Pick<GraphStore, 'put'>;
@@ -54,28 +53,33 @@ interface Work {
  * with the errors of the items that did not complete here, by key.
  */
 export function createIndexTogether(deps: IndexTogetherDependencies) {
-  const { itemGroups, databaseIndexes, embedders, chunks, graph, index } = deps;
+  const { items, databaseIndexes, embedders, chunks, graph, index } = deps;
   const readItem = createReadItem(deps);
-  const complete = createCompleteItems(deps);
+  const end = createEndItems(deps);
+  const complete = (versions: readonly ItemRef[]) => end(versions, { status: 'completed' });
   const indexNextGeneration = createIndexNextGeneration(deps);
   const modelFor = createModelChoice(deps);
 
-  return async (items: readonly ItemRecord[], signal: AbortSignal, failures: Map<string, unknown>): Promise<void> => {
+  return async (records: readonly ItemRecord[], signal: AbortSignal, failures: Map<string, unknown>): Promise<void> => {
     /** Keeps the work whose items the check keeps; the others were replaced or deleted, or another run finished them. */
-    const keep = async (work: Work[], check: (items: ItemRecord[]) => Promise<ItemRecord[]>): Promise<Work[]> => {
-      const kept = new Set((await check(work.map(({ item }) => item))).map(({ _id }) => _id));
+    const keep = async (
+      work: Work[],
+      check: (versions: readonly ItemRef[]) => Promise<ReadonlySet<string>>,
+    ): Promise<Work[]> => {
+      if (work.length === 0) return work;
+      const kept = await check(refsOf(work));
       for (const { item } of work) if (!kept.has(item._id)) failures.set(item._id, superseded());
       return work.filter(({ item }) => kept.has(item._id));
     };
 
-    let work = await divide(items, failures, signal);
+    let work = await divide(records, failures, signal);
     if (work.length === 0) return;
-    const stored = await chunks.listStored(items);
-    const database = await databaseIndexes.getForEmbedding(databaseOf(items[0]!), embedders.current);
+    const stored = await chunks.listStored(records);
+    const database = await databaseIndexes.getForEmbedding(databaseOf(records[0]!), embedders.current);
     const read = database?.index ?? { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS };
     deps.graphExtractor.warmUp();
     await embed(work, stored, read, signal);
-    work = await keep(work, itemGroups.keepInProgress);
+    work = await keep(work, items.keepInProgress);
     if (work.length === 0) return;
 
     // An attempt that was given up must not write beside the next one.
@@ -83,7 +87,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const written = work;
     try {
       await writeChunks(work, stored, read, signal);
-      work = await keep(work, itemGroups.linkGraph);
+      work = await keep(work, items.linkGraph);
       await linkGraph(work, stored, failures, signal);
       work = work.filter(({ item }) => !failures.has(item._id));
       signal.throwIfAborted();
@@ -101,7 +105,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
    * are removed by id, because the chunks may be gone already. A completed item has the same ids, and keeps them.
    */
   async function withdraw(work: readonly Work[]): Promise<void> {
-    const statuses = await itemGroups.getStatuses(work.map(({ item }) => item));
+    const statuses = await items.getStatuses(refsOf(work));
     const left = work.filter(({ item }) => (statuses.get(item._id) ?? 'errored') === 'errored');
     if (left.length === 0) return;
     const database = databaseOf(left[0]!.item);
@@ -112,12 +116,12 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
 
   /** Reads the items and divides their texts. An item that cannot be read fails alone. */
   async function divide(
-    items: readonly ItemRecord[],
+    records: readonly ItemRecord[],
     failures: Map<string, unknown>,
     signal: AbortSignal,
   ): Promise<Work[]> {
     const work: Work[] = [];
-    for await (const item of withPauses(items)) {
+    for await (const item of withPauses(records)) {
       try {
         work.push(await divideItem(item, signal));
       } catch (error) {
@@ -143,7 +147,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     );
     if (drafts.length === 0) throw new ExtractionError('E2004');
     if (item.title === null && title) {
-      await deps.items.setTitle(refOf(item), title.slice(0, 500));
+      await items.setTitle(refOf(item), title.slice(0, 500));
     }
     const withLanguages = await createLanguageMarks();
     const records = await withLanguages(chunkRecords(item, title, drafts));
@@ -224,8 +228,8 @@ function databaseOf({ database_id, org }: ItemRecord): OwnedDatabase {
   return { _id: database_id, org };
 }
 
-function refOf({ _id, version, org, database_id }: ItemRecord): ItemRef {
-  return { item: _id, version, org, database_id };
+function refsOf(work: readonly Work[]): ItemRef[] {
+  return work.map(({ item }) => refOf(item));
 }
 
 function textsOf(chunks: readonly EmbeddedChunk[]): { chunk_id: string; text: string }[] {

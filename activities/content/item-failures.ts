@@ -1,9 +1,22 @@
-import { ApplicationFailure } from '@temporalio/activity';
-import { SUPERSEDED } from '../../domain/content/workflow-contract.js';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
+import {
+  ITEM_INTERNAL_ERROR,
+  type ItemOutcome,
+  type ItemRef,
+  SUPERSEDED,
+} from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { ExtractionError, ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
+import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
-import { attemptNumber, type ClientError, type FailureRules, MAX_DEFECT_ATTEMPTS } from '../failures.js';
+import type { Items } from '../../storage/content/items.js';
+import {
+  asActivityFailure,
+  attemptNumber,
+  type ClientError,
+  type FailureRules,
+  MAX_DEFECT_ATTEMPTS,
+} from '../failures.js';
 
 /** Shown until the item is tried again. */
 const LOST_PROCESS = 'The process that read the item ended unexpectedly; the item is tried again.';
@@ -20,13 +33,31 @@ export function isSuperseded(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === SUPERSEDED;
 }
 
-/** Whether no further attempt follows: the file is at fault, or the version was replaced or deleted. */
-export function isFinal(error: unknown): boolean {
-  return error instanceof ExtractionError || isSuperseded(error);
-}
-
 /** Failures of an item's activities carry the item's error code (specification, "Ingestion error codes"). */
 export const itemFailureRules: FailureRules = { describe: describeItemError, maxDefectAttempts: MAX_DEFECT_ATTEMPTS };
+
+/** @returns the outcome of an item after its last attempt; null when another attempt follows */
+export function finalOutcome(error: unknown): ItemOutcome | null {
+  const failure = asActivityFailure(error, itemFailureRules);
+  if (!(failure instanceof ApplicationFailure) || !failure.nonRetryable) return null;
+  const error_code = failure.type!;
+  return {
+    status: 'errored',
+    error_code,
+    error_message: error_code === INTERNAL_ERROR ? ITEM_INTERNAL_ERROR : failure.message,
+  };
+}
+
+/** Shows an error that is being retried in the status of the items. Best effort: without MongoDB no status can be read. */
+export async function showTransientError(
+  items: Pick<Items, 'setTransientError'>,
+  versions: readonly ItemRef[],
+  error: unknown,
+): Promise<void> {
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
+  const { retryable, code, message } = describeItemError(error) ?? {};
+  if (retryable) await items.setTransientError(versions, code!, message!).catch(() => undefined);
+}
 
 /** @returns undefined for a defect of this service; any other unknown error counts as a transient storage error */
 export function describeItemError(error: unknown): ClientError | undefined {

@@ -43,8 +43,8 @@ export function createItemMaintenanceActivities(deps: ItemMaintenanceDependencie
       }),
 
     /** Rewrites the index rows of an item after a change of its metadata; does nothing when they are up to date. */
-    refreshIndexRows: (ref: ItemRef): Promise<void> =>
-      withHeartbeat(() => refreshIndexRows(deps, { org: ref.org, key: ref.item })),
+    refreshIndexRows: ({ org, item }: ItemRef): Promise<void> =>
+      withHeartbeat(() => refreshIndexRows(deps, { org, key: item })),
   };
 }
 

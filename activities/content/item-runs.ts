@@ -1,10 +1,9 @@
-import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { createSemaphore } from '../../domain/semaphore.js';
-import { isFinalState } from '../../domain/state-machine.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
+import { hasEnded } from './end-items.js';
 import { superseded } from './item-failures.js';
 
 /** Runs of one step that may end with the process that read the item, which read nothing else. */
@@ -31,7 +30,7 @@ export function createRunsAlone(): RunsAlone {
  * again. Temporal's attempt number cannot count them, because it also counts storage errors and lost workers.
  */
 export function createItemRuns(
-  items: Pick<Items, 'beginRun' | 'countCrash' | 'endRun' | 'getByRef' | 'isCurrent'>,
+  items: Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions'>,
   alone: RunsAlone,
 ) {
   return {
@@ -46,17 +45,18 @@ export function createItemRuns(
       cancelled: AbortSignal,
       work: (item: ItemRecord, signal: AbortSignal) => Promise<T>,
     ): Promise<T> {
-      const first = await items.beginRun(ref, { step, status, again: false });
-      if (first) return untilEnd(ref, cancelled, (signal) => work(first, signal));
-      const item = await items.getByRef(ref);
-      if (!item || isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) throw superseded();
-      if ((item.runs?.crashed ?? 0) >= MAX_CRASHES)
+      const [item] = await items.listVersions([ref]);
+      if (!item || hasEnded(item)) throw superseded();
+      const begin = async () => {
+        if ((await items.beginRuns([ref], { step, status })) === 0) throw superseded();
+        return untilEnd(ref, cancelled, (signal) => work(item, signal));
+      };
+      if (item.runs?.step !== step) return begin();
+      if ((item.runs.crashed ?? 0) >= MAX_CRASHES)
         throw new ExtractionError('E2003', `Processing it ended ${MAX_CRASHES} times with the loss of its process.`);
       await alone.acquire(cancelled);
       try {
-        const again = await items.beginRun(ref, { step, status, again: true });
-        if (!again) throw superseded();
-        return await untilEnd(ref, cancelled, (signal) => work(again, signal));
+        return await begin();
       } finally {
         alone.release();
       }
@@ -72,7 +72,7 @@ export function createItemRuns(
       return await work(AbortSignal.any([cancelled, outdated.signal]));
     } catch (error) {
       // A run that does not get here is lost with its worker.
-      const end = error instanceof ProcessLostError ? items.countCrash(ref) : items.endRun(ref);
+      const end = error instanceof ProcessLostError ? items.countCrashes([ref]) : items.endRuns([ref]);
       await end.catch(() => undefined);
       throw error;
     } finally {

@@ -12,6 +12,7 @@ import type { AiJobs, JobPosition } from '../../storage/ai-jobs/jobs.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
+import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
@@ -92,7 +93,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         } finally {
           place.settle(stored);
         }
-        if (place.group === null) await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJob(job));
+        if (place.group === null) await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJobs([job]));
       },
     ),
   );
@@ -119,7 +120,9 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const job = await requireJob(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
         // Canonical JSON, as in the callback: the numbers in the client's parameters keep their notation.
-        ctx.body = canonicalObject(describePolledJob(job, await aiJobs.getResult(job.org, job._id)));
+        ctx.body = canonicalObject(
+          describePolledJob(job, workflowIds.job(job), await aiJobs.getResult(job.org, job._id)),
+        );
       },
     ),
   );
@@ -142,7 +145,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
           throw new ServiceError('JOB_FINISHED', `The job has already finished with status ${status}.`);
         }
         // The record says that the job is cancelled, so the reconciler repeats a cancellation that has not reached Temporal.
-        await startOrDefer(deps.log, 'cancellation', { job_id: job._id }, () => starters.cancelJob(job._id));
+        await startOrDefer(deps.log, 'cancellation', { job_id: job._id }, () => starters.cancelJob(job));
         respond({ job_id: job._id, status: 'cancelling' });
       },
     ),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
+import { workflowIds } from '../../temporal/workflow-ids.js';
 import { listSchema } from '../pagination.js';
 
 const time = z.iso.datetime();
@@ -52,11 +53,15 @@ const polledError = z
   .optional()
   .meta({ description: 'With status `fail`.' });
 
-export const polledJobSchema = jobSchema.extend({ error: polledError }).meta({ id: 'Job' });
+const workflow = z
+  .string()
+  .meta({ description: 'For operators: the id of the workflow in Temporal that runs the job.' });
+
+export const polledJobSchema = jobSchema.extend({ error: polledError, workflow }).meta({ id: 'Job' });
 
 export const jobListSchema = listSchema(
   'jobs',
-  z.object({ ...job, finished_at: time.optional(), error: polledError }).meta({ id: 'JobSummary' }),
+  z.object({ ...job, finished_at: time.optional(), error: polledError, workflow }).meta({ id: 'JobSummary' }),
 );
 
 /** A job in a list. */
@@ -72,6 +77,7 @@ export function summariseJob(record: AiJobRecord): z.input<typeof jobListSchema>
     model,
     created_at: created_at.toISOString(),
     ...(finished_at ? { finished_at: finished_at.toISOString() } : {}),
+    workflow: workflowIds.job(record),
     ...(status === 'fail' ? { error: { ...(code ? { code } : {}), message: error_message ?? 'The job failed.' } } : {}),
   };
 }

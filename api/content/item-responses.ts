@@ -6,6 +6,7 @@ import { INDEXING_STATUSES } from '../../domain/content/states.js';
 import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { ItemRecord } from '../../storage/content/items.js';
+import { workflowIds } from '../../temporal/workflow-ids.js';
 import { listSchema, nextCursorSchema } from '../pagination.js';
 
 const time = z.iso.datetime();
@@ -34,6 +35,10 @@ export const ingestResultSchema = z.object({
   failed_count: z.int(),
 });
 
+const workflow = z
+  .string()
+  .meta({ description: 'For operators: the id of the workflow in Temporal that indexes the newest version.' });
+
 const servedVersion = z.int().nullable().meta({
   description: 'The version that queries and reads return: the last that completed. Null before the first.',
 });
@@ -55,6 +60,7 @@ export const statusesSchema = z.object({
           .nullable()
           .meta({ description: 'An item error code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
         error_message: z.string().nullable(),
+        workflow: workflow.nullable(),
         created_at: time.nullable(),
         updated_at: time.nullable(),
       })
@@ -76,6 +82,7 @@ export const itemSchema = z
     served_version: servedVersion,
     error_code: z.string().nullable(),
     error_message: z.string().nullable(),
+    workflow,
     metadata,
     additional_metadata: metadata,
     source: z
@@ -140,6 +147,7 @@ export function describeItem(item: ItemRecord) {
     served_version: item.served_version,
     error_code: item.error_code,
     error_message: item.error_message,
+    workflow: workflowIds.item(item),
     metadata: shown.metadata,
     additional_metadata: shown.additional_metadata,
     source:

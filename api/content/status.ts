@@ -7,6 +7,7 @@ import { ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
 import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
+import { workflowIds } from '../../temporal/workflow-ids.js';
 import { contentOperations } from '../content-operations.js';
 import type { RequestState } from '../request-context.js';
 import { statusesSchema } from './item-responses.js';
@@ -76,6 +77,7 @@ function describeStatus(id: string, item: ItemRecord | undefined) {
       served_version: null,
       error_code: 'FILE_NOT_FOUND',
       error_message: 'There is no such item.',
+      workflow: null,
       created_at: null,
       updated_at: null,
     };
@@ -88,6 +90,7 @@ function describeStatus(id: string, item: ItemRecord | undefined) {
     served_version: item.served_version,
     error_code: item.error_code,
     error_message: item.error_message,
+    workflow: workflowIds.item(item),
     created_at: item.created_at.toISOString(),
     updated_at: item.updated_at.toISOString(),
   };

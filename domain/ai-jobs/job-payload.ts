@@ -50,9 +50,16 @@ export function describeJob(job: DescribedJob, result: AiJobResult | null): { [n
   return Object.fromEntries(Object.entries(members).filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
-/** The job as its client polls it: the payload, and in `error` also the code, where the job has one. */
-export function describePolledJob(job: DescribedJob, result: AiJobResult | null): { [name: string]: string } {
-  const members = describeJob(job, result);
+/**
+ * The job as its client polls it: the payload, the workflow, and in `error` also the code, where the job has one.
+ * @param workflow the id of the workflow that runs it
+ */
+export function describePolledJob(
+  job: DescribedJob,
+  workflow: string,
+  result: AiJobResult | null,
+): { [name: string]: string } {
+  const members = { ...describeJob(job, result), workflow: canonicalJson(workflow) };
   if (job.status !== 'fail' || job.error_code === null) return members;
   return { ...members, error: canonicalJson({ code: job.error_code, message: messageOf(job) }) };
 }

@@ -1,38 +1,34 @@
 import type { FinalJobStatus } from './states.js';
 
-/** Input of the workflow of an AI job. */
 export interface JobRef {
   job: string;
   org: string;
-  /** Milliseconds after which the job fails. */
-  time_limit_ms: number;
-  /** Whether the job is expected to take well under a second. */
-  quick?: true;
 }
 
-/** Quick jobs of one organisation that run together. */
-export interface JobGroupRef {
-  /** `grp_…` */
-  group: string;
+/** AI jobs of one organisation that share a workflow: one, or many quick ones. */
+export interface JobsRef {
   org: string;
   /** Ids of the jobs. */
   jobs: string[];
+  /** Milliseconds after which a job fails. */
+  time_limit_ms: number;
+  /** Whether the jobs are expected to take well under a second. */
+  quick?: true;
 }
 
-/** What running the jobs of a group has brought. */
-export interface JobGroupRun {
-  /** Jobs that finished with an error. */
-  failed: number;
-  /** Ids of the jobs that must be continued. */
-  left: string[];
-}
+/** The signal that cancels the job whose id it has. */
+export const CANCEL_JOB = 'cancelJob';
 
-/** Outcomes of the jobs of a group. */
-export interface JobGroupReport {
+/** How the jobs of a workflow ended. */
+export interface JobsReport {
   succeeded: number;
-  failed: number;
-  /** Continued by workflows of their own. */
-  separated: number;
+  failed: { job: string; error_message: string | undefined }[];
+}
+
+/** What the attempt at quick jobs together has brought. */
+export interface JobsAttempt extends JobsReport {
+  /** Ids of the jobs that continue one by one. */
+  left: string[];
 }
 
 /** How an AI job finished. Its output is in MongoDB. */

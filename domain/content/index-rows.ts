@@ -7,7 +7,7 @@ import { asServed } from './items.js';
 import type { TextLanguage } from './languages.js';
 import type { IndexRow, ItemType, SearchIndex } from './search.js';
 import { INDEXING_STATUS_TABLE, type IndexingStatus } from './states.js';
-import type { ItemRef, VersionRef } from './workflow-contract.js';
+import type { ItemRef, ItemVersion } from './workflow-contract.js';
 
 /** The fields of a stored chunk that the search index needs. */
 export interface IndexableChunk {
@@ -66,7 +66,7 @@ export function rowsOf(
 /** @returns the rows of chunks of served versions, and of versions in progress, whose rows may be written already */
 export function rowsOfCurrent(
   items: readonly IndexableItem[],
-  chunks: readonly (IndexableChunk & VersionRef)[],
+  chunks: readonly (IndexableChunk & ItemVersion)[],
   schema: readonly FilterableField[],
 ): IndexRow[] {
   const current = new Map(items.map((item) => [item._id, item]));

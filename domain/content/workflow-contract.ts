@@ -1,40 +1,50 @@
 import type { FinalIndexingStatus } from './states.js';
 
-/** One version of one item. */
-export interface ItemRef {
+export interface ItemVersion {
   /** Internal key (`itm_…`). */
   item: string;
   version: number;
+}
+
+/** One version of one item, and whose it is. */
+export interface ItemRef extends ItemVersion {
   org: string;
   /** Internal id (`tnt_…`). */
   database_id: string;
-  /** True for an item that is indexed in one activity. */
-  small?: true;
-  /** True for a small item that is a file. */
-  file?: true;
 }
 
-/** A version as a search row or an id of a chunk names it. */
-export type VersionRef = Pick<ItemRef, 'item' | 'version'>;
-
-/** A group of small items of one request, or of many requests with one item each. */
-export interface GroupRef {
+/** Small items of one collection that are indexed together: one, or many. */
+export interface ItemsRef {
   org: string;
-  /** `bat_…` */
-  batch: string;
-  /** From 0. */
-  group: number;
-  /** True for a group of files. */
+  database_id: string;
+  items: ItemVersion[];
+  /** True for files. */
   files?: true;
 }
 
-/** Outcomes of the members of a group that were still in progress. */
-export interface GroupReport {
+/** An item that could not be indexed. */
+export type ErroredItem = ItemVersion & {
+  error_code: string | undefined;
+  error_message: string | undefined;
+};
+
+/** @returns how an errored item is shown in the result of its workflow */
+export function erroredItem({ item, version }: ItemVersion, { error_code, error_message }: ItemOutcome): ErroredItem {
+  return { item, version, error_code, error_message };
+}
+
+/** How the items of a workflow ended. */
+export interface ItemsReport {
   completed: number;
-  /** Replaced, deleted, or finished by another run. */
+  /** Replaced or deleted. */
   dropped: number;
-  /** Continued by workflows of their own. */
-  separated: number;
+  errored: ErroredItem[];
+}
+
+/** What the attempt at items together has brought. */
+export interface ItemsAttempt extends ItemsReport {
+  /** Items that continue one by one. */
+  left: ItemVersion[];
 }
 
 /** The queue of the activities of groups of texts, which the worker of `content` serves with slots of their own. */
@@ -63,6 +73,9 @@ export interface RemovalRef {
   /** `rmv_…` */
   removal: string;
 }
+
+/** What a client reads of a defect of this service. */
+export const ITEM_INTERNAL_ERROR = 'The item could not be indexed because of an internal error.';
 
 /** The type of the failure that ends a workflow because its item was deleted or replaced. No webhook is sent. */
 export const SUPERSEDED = 'Superseded';

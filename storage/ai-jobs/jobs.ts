@@ -203,19 +203,8 @@ export function createAiJobs(
     },
 
     /** Takes back the run that `start` counted, because it returned, with a result or an error. */
-    async countOrderlyEnd(org: string, jobId: string): Promise<void> {
+    async uncountRun(org: string, jobId: string): Promise<void> {
       await aiJobs.updateOne({ _id: jobId, org }, { $inc: { runs: -1 } }, BY_ID);
-    },
-
-    /** @returns those of the jobs that are in progress, without their inputs */
-    listInProgress(org: string, jobIds: readonly string[]): Promise<AiJobRecord[]> {
-      const inProgress = { _id: { $in: [...jobIds] }, org, status: { $in: UNFINISHED_JOB_STATUSES } };
-      return aiJobs.find(inProgress, { projection: { input: 0, user_parameters: 0 } }).toArray();
-    },
-
-    /** The jobs have workflows of their own from now. */
-    async leaveGroup(org: string, jobIds: readonly string[]): Promise<void> {
-      await aiJobs.updateMany({ _id: { $in: [...jobIds] }, org }, { $unset: { group: '' } });
     },
 
     /** Whether a job in progress uses this upload. */

@@ -33,7 +33,7 @@ export interface ChunkOwner {
 }
 
 /** A version of an item, in its database. */
-export type ItemVersion = Pick<ItemRef, 'database_id' | 'item' | 'version'>;
+export type VersionInDatabase = Pick<ItemRef, 'database_id' | 'item' | 'version'>;
 
 export type Chunks = ReturnType<typeof createChunks>;
 
@@ -109,7 +109,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns the chunks of a version in order, with vectors */
-    listByRef({ database_id, item, version }: ItemVersion, generation: number): Promise<EmbeddedChunk[]> {
+    listByRef({ database_id, item, version }: VersionInDatabase, generation: number): Promise<EmbeddedChunk[]> {
       return chunks
         .find({ database_id, item, version }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
@@ -122,7 +122,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
      * @returns one page of a version's chunks in order, with vectors
      */
     listEmbedded(
-      { database_id, item, version }: ItemVersion,
+      { database_id, item, version }: VersionInDatabase,
       generation: number,
       from: number,
       limit: number,
@@ -186,7 +186,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
 
     /** @returns the first chunks of a version in order, with at most so many characters together */
     async listTexts(
-      { database_id, item, version }: ItemVersion,
+      { database_id, item, version }: VersionInDatabase,
       maxCharacters: number,
     ): Promise<{ chunk_id: string; text: string }[]> {
       const texts: { chunk_id: string; text: string }[] = [];
@@ -249,7 +249,7 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, without vectors
      */
-    listPage({ database_id, item, version }: ItemVersion, from: number, limit: number): Promise<ChunkRecord[]> {
+    listPage({ database_id, item, version }: VersionInDatabase, from: number, limit: number): Promise<ChunkRecord[]> {
       return chunks
         .find({ database_id, item, version, ordinal: { $gte: from } }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })

@@ -1,6 +1,6 @@
 import type { Collection } from 'mongodb';
 import { CO_OCCURS, type Graph } from '../../domain/content/graph.js';
-import type { VersionRef } from '../../domain/content/workflow-contract.js';
+import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import { ENTITY_INDEX, RELATION_INDEX } from '../indexes.js';
 import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
@@ -80,7 +80,7 @@ export function createGraphStore({
      */
     listRelations(
       databaseId: string,
-      query: { refs?: readonly VersionRef[] | undefined; after?: string | undefined; limit: number },
+      query: { refs?: readonly ItemVersion[] | undefined; after?: string | undefined; limit: number },
     ): Promise<RelationRecord[]> {
       if (query.refs?.length === 0) return Promise.resolve([]);
       const filter = query.refs

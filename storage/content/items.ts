@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Filter } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemType } from '../../domain/content/search.js';
 import { type IndexingStatus, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
-import type { GroupRef, ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
+import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { BATCH_INDEX, SERVED_FILE_INDEX } from '../indexes.js';
@@ -83,23 +83,70 @@ export type Items = ReturnType<typeof createItems>;
 export const WITHOUT_CONTENT = { source: 0, metadata: 0, additional_metadata: 0, served: 0 } as const;
 /** Projection: what starting the workflow of an item needs, and more. */
 const WITHOUT_TEXT = { 'source.text': 0, metadata: 0, additional_metadata: 0, served: 0 } as const;
+/** Projection: what the end of a version needs. */
+const NEWEST_WITHOUT_TEXT = {
+  'source.text': 0,
+  metadata: 0,
+  additional_metadata: 0,
+  'served.source.text': 0,
+  'served.metadata': 0,
+  'served.additional_metadata': 0,
+} as const;
 /** Projection: what a result shows. */
 const WITHOUT_SOURCES = { source: 0, 'served.source': 0 } as const;
 /** Projection: of an earlier version only the file. */
-export const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.additional_metadata': 0 } as const;
+const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.additional_metadata': 0 } as const;
 
-/** Expression: the crashes of a step, which another step does not keep. */
-export const crashesOf = (step: ItemStep) => ({ $cond: [{ $eq: ['$runs.step', step] }, '$runs.crashed', '$$REMOVE'] });
+/** A group of items, whose workflow indexes them together. */
+export interface ItemGroup {
+  org: string;
+  batch: string;
+  group: number;
+}
 
-/** Items and their indexing status. Every change of status is one conditional update. */
+/** A version of an item, as its workflow names it. */
+export const refOf = ({
+  _id,
+  version,
+  org,
+  database_id,
+}: Pick<ItemRecord, '_id' | 'version' | 'org' | 'database_id'>): ItemRef => ({
+  item: _id,
+  version,
+  org,
+  database_id,
+});
+
+/** Versions of items of one organisation that have been neither deleted nor replaced. */
+const current = (versions: readonly ItemRef[]) => {
+  const { org, version } = versions[0]!;
+  const sameVersion = versions.every((other) => other.version === version);
+  return {
+    _id: { $in: versions.map(({ item }) => item) },
+    org,
+    ...(sameVersion ? { version } : { $or: versions.map((each) => ({ _id: each.item, version: each.version })) }),
+  };
+};
+/** Those of them that have not ended. */
+const inProgress = (versions: readonly ItemRef[]) => ({
+  ...current(versions),
+  indexing_status: { $in: UNFINISHED_INDEXING_STATUSES },
+});
+
+/**
+ * Items and their indexing status. Each change of a status is one conditional update of those of the given versions that are in
+ * progress. Versions that are given together are of one organisation.
+ */
 export function createItems({ items }: { items: Collection<ItemRecord> }) {
-  /** A version that has been neither deleted nor replaced. */
-  const current = ({ item, org, version }: ItemRef) => ({ _id: item, org, version });
+  async function keepInProgress(versions: readonly ItemRef[]): Promise<ReadonlySet<string>> {
+    const found = await items.find(inProgress(versions), { projection: { _id: 1 }, ...BY_ID }).toArray();
+    return new Set(found.map(({ _id }) => _id));
+  }
 
   return {
-    /** @returns null when the item was deleted or this version was replaced */
-    getByRef(ref: ItemRef): Promise<ItemRecord | null> {
-      return items.findOne(current(ref), { projection: NEWEST, ...BY_ID });
+    /** @returns those that have been neither deleted nor replaced, with their content */
+    listVersions(versions: readonly ItemRef[]): Promise<ItemRecord[]> {
+      return items.find(current(versions), { projection: NEWEST, ...BY_ID }).toArray();
     },
 
     /** @returns the item in any version, without its sources */
@@ -108,74 +155,93 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     },
 
     /** Whether this version has been neither deleted nor replaced. Cheaper than reading the item, which may hold a long text. */
-    async isCurrent(ref: ItemRef): Promise<boolean> {
-      return (await items.findOne(current(ref), { projection: { _id: 1 }, ...BY_ID })) !== null;
+    async isCurrent(version: ItemRef): Promise<boolean> {
+      return (await items.findOne(current([version]), { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
+
+    /** @returns the statuses of the versions, by key. A version that was deleted or replaced has none. */
+    async getStatuses(versions: readonly ItemRef[]): Promise<ReadonlyMap<string, IndexingStatus>> {
+      if (versions.length === 0) return new Map();
+      const found = await items.find(current(versions), { projection: { indexing_status: 1 }, ...BY_ID }).toArray();
+      return new Map(found.map(({ _id, indexing_status }) => [_id, indexing_status]));
+    },
+
+    /** @returns the keys of those that are in progress */
+    keepInProgress,
 
     /**
      * Counts a run of a step, sets the status and clears the error. An earlier run may have got further: a status never
      * goes back.
-     * @param again false: only if no run of this step has been lost
-     * @returns the item, or null when this version was deleted, replaced, or has finished, or a run was lost
+     * @returns how many have begun; the others were deleted or replaced, or have ended
      */
-    beginRun(
-      ref: ItemRef,
-      { step, status, again }: { step: ItemStep; status: IndexingStatus; again: boolean },
-    ): Promise<ItemRecord | null> {
+    async beginRuns(
+      versions: readonly ItemRef[],
+      { step, status }: { step: ItemStep; status: IndexingStatus },
+    ): Promise<number> {
       const created = { $eq: ['$indexing_status', 'graph_creation'] };
-      const begun = { $cond: [{ $eq: ['$runs.step', step] }, { $add: ['$runs.begun', 1] }, 1] };
-      return items.findOneAndUpdate(
-        {
-          ...current(ref),
-          indexing_status: { $in: UNFINISHED_INDEXING_STATUSES },
-          ...(again ? {} : { 'runs.step': { $ne: step } }),
+      const ofStep = (count: unknown, otherwise: unknown) => ({
+        $cond: [{ $eq: ['$runs.step', step] }, count, otherwise],
+      });
+      const change = {
+        runs: {
+          step,
+          begun: ofStep({ $add: ['$runs.begun', 1] }, 1),
+          crashed: ofStep('$runs.crashed', '$$REMOVE'),
         },
-        [
-          {
-            $set: {
-              runs: { step, begun, crashed: crashesOf(step) },
-              indexing_status: { $cond: [created, '$indexing_status', status] },
-              error_code: null,
-              error_message: null,
-              updated_at: new Date(),
-            },
-          },
-        ],
-        { returnDocument: 'after', projection: NEWEST, ...BY_ID },
+        indexing_status: { $cond: [created, '$indexing_status', status] },
+        error_code: null,
+        error_message: null,
+        updated_at: new Date(),
+      };
+      return (await items.updateMany(inProgress(versions), [{ $set: change }], BY_ID)).matchedCount;
+    },
+
+    /** Records that the runs of the present step ended by themselves. The next run of each is the first again. */
+    async endRuns(versions: readonly ItemRef[]): Promise<void> {
+      if (versions.length > 0) await items.updateMany(inProgress(versions), { $unset: { runs: '' } }, BY_ID);
+    },
+
+    /** Records that the runs of the present step ended with the processes that read the items. */
+    async countCrashes(versions: readonly ItemRef[]): Promise<void> {
+      if (versions.length === 0) return;
+      await items.updateMany(
+        { ...inProgress(versions), runs: { $exists: true } },
+        { $inc: { 'runs.crashed': 1 } },
+        BY_ID,
       );
     },
 
-    /** Records that the run of the present step ended by itself, with an error. The next run of it is the first again. */
-    async endRun(ref: ItemRef): Promise<void> {
-      await items.updateOne(current(ref), { $unset: { runs: '' } }, BY_ID);
-    },
-
-    /** Records that the run of the present step ended with the process that read the item. */
-    async countCrash(ref: ItemRef): Promise<void> {
-      await items.updateOne({ ...current(ref), runs: { $exists: true } }, { $inc: { 'runs.crashed': 1 } }, BY_ID);
+    /** processing -> graph_creation. @returns the keys of those that are still in progress */
+    async linkGraph(versions: readonly ItemRef[]): Promise<ReadonlySet<string>> {
+      const change = { $set: { indexing_status: 'graph_creation' as const, updated_at: new Date() } };
+      const { matchedCount } = await items.updateMany(inProgress(versions), change, BY_ID);
+      return matchedCount === versions.length ? new Set(versions.map(({ item }) => item)) : keepInProgress(versions);
     },
 
     /** Shows an error that is being retried; the next status clears it. */
-    async setTransientError(ref: ItemRef, code: string, message: string): Promise<void> {
-      await items.updateOne(
-        { ...current(ref), indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
-        { $set: { error_code: code, error_message: message, updated_at: new Date() } },
-      );
+    async setTransientError(versions: readonly ItemRef[], error_code: string, error_message: string): Promise<void> {
+      const change = { $set: { error_code, error_message, updated_at: new Date() } };
+      if (versions.length > 0) await items.updateMany(inProgress(versions), change, BY_ID);
     },
 
     /** Does nothing when the item has a title. */
-    async setTitle(ref: ItemRef, title: string): Promise<void> {
-      await items.updateOne({ ...current(ref), title: null }, { $set: { title } }, BY_ID);
+    async setTitle(version: ItemRef, title: string): Promise<void> {
+      await items.updateOne({ ...current([version]), title: null }, { $set: { title } }, BY_ID);
     },
 
     /**
-     * Sets the final status, in the transaction that stores the delivery. A completed version is served from then on; what
+     * Sets the final status, in the transaction that stores the deliveries. A completed version is served from then on; what
      * failed to replace a served version is not kept.
-     * @returns the item before that, or null when this version was deleted, replaced, or had finished before
+     * @returns those that were in progress, as they were before that and without their texts
      */
-    finish(ref: ItemRef, outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord | null> {
-      return items.findOneAndUpdate(
-        { ...current(ref), indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } },
+    async end(versions: readonly ItemRef[], outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord[]> {
+      const ended = await items
+        .find(inProgress(versions), { projection: NEWEST_WITHOUT_TEXT, session: tx, ...BY_ID })
+        .toArray();
+      if (ended.length === 0) return [];
+      const completed = outcome.status === 'completed';
+      await items.updateMany(
+        inProgress(ended.map(refOf)),
         [
           {
             $set: {
@@ -183,15 +249,14 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
               error_code: { $literal: outcome.error_code ?? null },
               error_message: { $literal: outcome.error_message ?? null },
               updated_at: now,
-              ...(outcome.status === 'completed'
-                ? { served_version: ref.version }
-                : { bytes: { $ifNull: ['$served.bytes', '$bytes'] } }),
+              ...(completed ? { served_version: '$version' } : { bytes: { $ifNull: ['$served.bytes', '$bytes'] } }),
             },
           },
-          { $unset: outcome.status === 'completed' ? ['runs', 'served'] : ['runs'] },
+          { $unset: completed ? ['runs', 'served'] : ['runs'] },
         ],
-        { session: tx, returnDocument: 'before', ...BY_ID },
+        { session: tx, ...BY_ID },
       );
+      return ended;
     },
 
     /** @returns the queued items of a request without their texts, each group together */
@@ -203,7 +268,7 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     },
 
     /** @returns the members of a group that are in progress, without their texts */
-    listGroup({ org, batch, group }: GroupRef): Promise<ItemRecord[]> {
+    listGroup({ org, batch, group }: ItemGroup): Promise<ItemRecord[]> {
       return items
         .find({ org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })
         .sort({ _id: 1 })

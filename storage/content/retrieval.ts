@@ -17,7 +17,7 @@ import {
   sourceKey,
   type TextOperator,
 } from '../../domain/content/search.js';
-import type { VersionRef } from '../../domain/content/workflow-contract.js';
+import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { chunkOwner } from '../../domain/ids.js';
 
@@ -346,7 +346,7 @@ function missingModelMessage({ index }: Pick<QueriedDatabase, 'index'>): string 
 }
 
 /** @returns the items and versions that the chunks belong to, each once */
-function ownersOf(chunkIds: readonly string[]): VersionRef[] {
+function ownersOf(chunkIds: readonly string[]): ItemVersion[] {
   const owners = chunkIds.map(chunkOwner);
   return [...new Map(owners.map((owner) => [`${owner.item}/${owner.version}`, owner])).values()];
 }

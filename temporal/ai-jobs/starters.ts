@@ -1,4 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { CANCEL_JOB } from '../../domain/ai-jobs/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
@@ -19,39 +20,35 @@ export type JobStarters = ReturnType<typeof createJobStarters>;
 /** Starts and cancels the workflows of AI jobs. */
 export function createJobStarters({ client, call, start }: WorkflowStarter) {
   return {
-    async startJob({ _id, org, feature, subfeature, provider, time_limit_ms, quick }: StartJobInput): Promise<void> {
-      const model = `${feature}/${subfeature}/${provider}`;
-      await start('runAiJob', {
-        workflowId: workflowIds.job(_id),
-        taskQueue: 'ai',
-        args: [{ job: _id, org, time_limit_ms, ...(quick ? { quick } : {}) }],
-        staticSummary: model,
-        ...ownedBy({ org, source: _id, model }),
-      });
-    },
-
-    /**
-     * Starts the workflow of a group of quick jobs.
-     * @param jobs members of one group; all, or those whose work is lost
-     */
+    /** Starts the workflow of jobs that share one: a lone job, or the known members of a group, all or those whose work is lost. */
     async startJobs(jobs: readonly StartJobInput[]): Promise<void> {
-      const { org, group } = jobs[0]!;
+      const [job] = jobs as [StartJobInput];
+      const { org, quick } = job;
       const ids = jobs.map(({ _id }) => _id);
+      const models = new Set(jobs.map(({ feature, subfeature, provider }) => `${feature}/${subfeature}/${provider}`));
+      const model = [...models].join(', ');
       await start('runAiJobs', {
-        workflowId: workflowIds.jobGroup(org, group!),
+        workflowId: workflowIds.job(job),
         // A later run has those that an earlier one has lost; finished ones are skipped.
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         taskQueue: 'ai',
-        args: [{ group: group!, org, jobs: ids }],
-        staticSummary: `Run ${ids.length} quick jobs`,
-        ...ownedBy({ org, source: ids }),
+        args: [
+          {
+            org,
+            jobs: ids,
+            time_limit_ms: Math.max(...jobs.map(({ time_limit_ms }) => time_limit_ms)),
+            ...(quick ? { quick } : {}),
+          },
+        ],
+        staticSummary: jobs.length === 1 ? model : `Run ${ids.length} quick jobs`,
+        ...ownedBy({ org, source: ids, ...(models.size === 1 ? { model } : {}) }),
       });
     },
 
-    /** Requests cancellation of a job's workflow; does nothing when the workflow has ended or never started. */
-    async cancelJob(jobId: string): Promise<void> {
+    /** Requests cancellation of a job; does nothing when its workflow has ended or never started. */
+    async cancelJob(job: StartJobInput): Promise<void> {
       try {
-        await call(() => client.workflow.getHandle(workflowIds.job(jobId)).cancel());
+        await call(() => client.workflow.getHandle(workflowIds.job(job)).signal(CANCEL_JOB, job._id));
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }

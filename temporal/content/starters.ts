@@ -37,38 +37,32 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
     args: [ref] as [DatabaseRef],
     ...ownedBy({ org: ref.org, database }, priorityKey),
   });
-  const isFile = ({ source }: StartItemInput): boolean => source.kind === 'file';
 
-  /** @param priorityKey of the ingest that the item belongs to */
-  const startItem = (item: StartItemInput, priorityKey?: number): Promise<void> =>
-    start('indexItem', {
+  /**
+   * Starts the workflow of items that share one: a lone item, or known members of a group.
+   * @param priorityKey of the ingest that the items belong to
+   */
+  async function startItems(items: readonly StartItemInput[], priorityKey?: number): Promise<void> {
+    const [item] = items as [StartItemInput];
+    const { org, database, database_id, collection } = item;
+    const options = {
       workflowId: workflowIds.item(item),
       taskQueue: 'content',
-      args: [{ ...refOf(item), ...(isSmall(item) ? { small: true, ...(isFile(item) ? { file: true } : {}) } : {}) }],
-      staticSummary: `Index ${item.id} into ${item.database}`,
-      ...ownedBy(ownerOf(item), priorityKey),
-    });
-
-  /** @param items one item, or the known members of one group; each gets a workflow, or all get one */
-  async function startItems(items: readonly StartItemInput[], priorityKey?: number): Promise<void> {
-    const { org, database, collection, batch, group } = items[0]!;
-    if (group === undefined) {
-      await Promise.all(items.map((item) => startItem(item, priorityKey)));
-      return;
-    }
-    await start('indexItems', {
-      workflowId: workflowIds.itemGroup(org, batch, group),
-      // The workflow indexes the members that are in progress when it runs. A run with none does nothing.
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      taskQueue: 'content',
-      args: [{ org, batch, group, ...(isFile(items[0]!) ? { files: true } : {}) }],
-      staticSummary: `Index ${items.length} items into ${database}`,
+      staticSummary: `Index ${items.length === 1 ? item.id : `${items.length} items`} into ${database}`,
       ...ownedBy({ org, database, collection, source: items.map(({ id }) => id) }, priorityKey),
+    } as const;
+    if (!isSmall(item)) return start('indexLargeItem', { ...options, args: [refOf(item)] });
+    const versions = items.map(({ _id, version }) => ({ item: _id, version }));
+    const files = item.source.kind === 'file' ? ({ files: true } as const) : {};
+    await start('indexItems', {
+      ...options,
+      // A later run has the items that an earlier one has lost; those that have ended are skipped.
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      args: [{ org, database_id, items: versions, ...files }],
     });
   }
 
   return {
-    startItem,
     startItems,
 
     /** Each later change of the same version needs another run. */

@@ -17,9 +17,6 @@ describe('quick jobs that arrive together', () => {
   const receiver = receiverDuringTests();
   const temporal = temporalDuringTests();
 
-  const jobOf = (id: string) =>
-    withDb(mongodbUri, async (db) => (await db.collection<AiJobRecord>('ai_jobs').findOne({ _id: id }))!);
-
   test('end with one callback each, and are found in Temporal by their ids', async () => {
     const sent = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -31,8 +28,17 @@ describe('quick jobs that arrive together', () => {
     const ids: string[] = sent.map(({ body }) => body.job_id);
     for (const id of ids) await receiver.waitFor('the callback', ({ json }) => json.job_id === id);
     expect(receiver.received.map(({ json }) => json.job_id).sort()).toEqual([...ids].sort());
-    const query = `PostbackSource="${ids.at(-1)}" AND WorkflowType IN ("runAiJob", "runAiJobs")`;
+    const query = `PostbackSource="${ids.at(-1)}" AND WorkflowType="runAiJobs"`;
     expect(await listedWorkflows(temporal, query)).toHaveLength(1);
+  });
+
+  test('have a workflow each when they are alone, which they name', async () => {
+    const sent = await api.submit(SENTIMENT, { text: 'What a wonderful day.' });
+    const workflow = `ai-job/${sent.body.job_id}`;
+    expect(await api.finished(sent)).toMatchObject({ status: 'success', workflow });
+    const { jobs } = (await api.request('GET', '/v3/ai/async')).body;
+    expect(jobs).toContainEqual(expect.objectContaining({ job_id: sent.body.job_id, workflow }));
+    expect(await temporal.workflow.getHandle(workflow).result()).toEqual({ succeeded: 1, failed: [] });
   });
 
   /**
@@ -70,16 +76,15 @@ describe('quick jobs that arrive together', () => {
       [well, cancelled, lost, invalid] = (await addGroup(group, jobs)) as [string, string, string, string];
       await reconcile(sharedProduct());
     });
-    const ownWorkflow = (id: string) => temporal.workflow.getHandle(`ai-job/${id}`).describe();
-
     test('are started again together', async () => {
       expect(await finishedJob(well)).toMatchObject({ status: 'success', output: expect.anything() });
       expect(await temporal.workflow.getHandle(`ai-jobs/${org}/${group}`).result()).toEqual({
-        succeeded: 1,
-        failed: 2,
-        separated: 1,
+        succeeded: 2,
+        failed: [
+          { job: cancelled, error_message: 'The job was cancelled.' },
+          { job: invalid, error_message: 'This provider is no longer configured.' },
+        ],
       });
-      await expect(ownWorkflow(well)).rejects.toThrow('not found');
     });
 
     test('end as cancelled when that was requested', async () => {
@@ -93,9 +98,9 @@ describe('quick jobs that arrive together', () => {
 
     test('continue alone when a run was lost with its process', async () => {
       expect(await finishedJob(lost)).toMatchObject({ status: 'success', output: expect.anything() });
-      expect((await ownWorkflow(lost)).type).toBe('runAiJob');
-      expect((await jobOf(lost)).group).toBeUndefined();
-      expect((await jobOf(well)).group).toBe(group);
+      const { events } = await temporal.workflow.getHandle(`ai-jobs/${org}/${group}`).fetchHistory();
+      const activities = (events ?? []).flatMap((event) => event.activityTaskScheduledEventAttributes ?? []);
+      expect(activities.map(({ activityType }) => activityType?.name)).toEqual(['runProvider']);
     });
   });
 });

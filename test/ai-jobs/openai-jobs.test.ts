@@ -168,7 +168,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
     openai.requests.length = 0;
     const job = aiJobRecord({ org, subfeature: 'chat', provider: 'openai', input: JSON.stringify(question), now: new Date(), time_limit_ms: 60_000 }); // biome-ignore format: one line
     await createAiJobs(collections, 60_000).add(job);
-    await createStarters(temporal).startJob(job);
+    await createStarters(temporal).startJobs([job]);
     await eventually('the job failed', async () =>
       (await stored(job._id))?.error_message?.includes('model_tokens of the organisation is exceeded'),
     );
@@ -186,7 +186,7 @@ describe('AI jobs of an OpenAI-compatible server', () => {
       time_limit_ms: 1_000,
     });
     await createAiJobs(collections, 60_000).add(job);
-    await createStarters(temporal).startJob(job);
+    await createStarters(temporal).startJobs([job]);
     const message = 'The job exceeded its time limit.';
     await eventually('the job failed', async () => (await stored(job._id))?.error_message === message);
   });

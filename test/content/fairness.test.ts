@@ -44,7 +44,7 @@ describe('beside the bulk ingest of another organisation', () => {
     await receiver.waitFor('the webhook of the note', ({ json }) => json.id === 'note');
     expect(await behindNote()).toBeGreaterThan(BULK / 2);
     // A small request goes first, with the organisation as fairness key.
-    expect(await priorityOf(org, 'indexItem')).toMatchObject({ priorityKey: 2, fairnessKey: org });
+    expect(await priorityOf(org, 'indexItems')).toMatchObject({ priorityKey: 2, fairnessKey: org });
     expect(await priorityOf(bulkOrg, 'indexItems')).toMatchObject({ priorityKey: 3, fairnessKey: bulkOrg });
   });
 
@@ -70,13 +70,12 @@ describe('beside the bulk ingest of another organisation', () => {
     const metadata = JSON.stringify(names.map((id) => ({ id })));
     await neighbour.ingest({ database: 'notes', document_metadata: metadata }, names.map(text));
     for (const id of ['alone', ...names]) await neighbour.ended('notes', id);
-    expect(await activitiesOf('alone')).toEqual([['indexSmallItem', 'content-files']]);
-    for (const id of names) expect(await activitiesOf(id)).toEqual([['indexTogether', 'content-files']]);
+    for (const id of ['alone', ...names]) expect(await activitiesOf(id)).toEqual([['indexTogether', 'content-files']]);
   });
 
   /** Name and queue of each activity in the history of an item's only workflow. */
   async function activitiesOf(id: string) {
-    const query = `WorkflowType STARTS_WITH "indexItem" AND PostbackOrganisation="${org}" AND PostbackSource="${id}"`;
+    const query = `WorkflowType STARTS_WITH "index" AND PostbackOrganisation="${org}" AND PostbackSource="${id}"`;
     const [found] = await listedWorkflows(temporal, query);
     const { events } = await temporal.workflow.getHandle(found!.workflowId, found!.runId).fetchHistory();
     return (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: activity }) =>

@@ -34,12 +34,11 @@ describe('ingesting scans', () => {
   test('the scan of an item that is deleted is stopped, and its webhook reports E2005', async () => {
     const receiver = await registeredReceiver(api);
     const content = scannedPdf(await pages(Array(12).fill('some')));
-    const { _id, database_id } = await ingest('dropped', 'dropped.pdf', content);
+    const item = await ingest('dropped', 'dropped.pdf', content);
+    const { _id } = item;
     await eventually('a page read', async () => (await checkpointsOf(_id)).length >= 1);
     expect((await api.del('/context?database=archive&id=dropped')).status).toBe(200);
-    const handle = temporal.workflow.getHandle(
-      workflowIds.item({ org, database_id, collection: 'default', id: 'dropped', version: 1 }),
-    );
+    const handle = temporal.workflow.getHandle(workflowIds.item(item));
     expect(await handle.result()).toBe(SUPERSEDED);
     const { json } = await receiver.waitFor('the webhook', ({ json }) => json.id === 'dropped');
     expect(json).toMatchObject({ status: 'errored', error_code: 'E2005' });
@@ -50,12 +49,11 @@ describe('ingesting scans', () => {
   });
 
   test('the scan of an item that is replaced is stopped', async () => {
-    const { _id, database_id } = await ingest('ledger', 'ledger.pdf', scannedPdf(await pages(Array(12).fill('some'))));
+    const item = await ingest('ledger', 'ledger.pdf', scannedPdf(await pages(Array(12).fill('some'))));
+    const { _id } = item;
     await eventually('a page read', async () => (await checkpointsOf(_id)).length >= 1);
     await ingest('ledger', 'ledger.txt', 'The ledger was typed in.', { upsert: 'true' });
-    const first = temporal.workflow.getHandle(
-      workflowIds.item({ org, database_id, collection: 'default', id: 'ledger', version: 1 }),
-    );
+    const first = temporal.workflow.getHandle(workflowIds.item(item));
     expect(await first.result()).toBe(SUPERSEDED);
     expect(await chunksOf(_id, 1)).toEqual([]);
     expect(await checkpointsOf(_id)).toEqual([]);

@@ -1,11 +1,11 @@
 /**
  * A process that completes an item and is killed between the transaction and the start of the delivery's workflow:
- * `node dies-before-start.js <mongodb uri> <item key> <version>`.
+ * `node dies-before-start.js <mongodb uri> <item key>`.
  */
 import { randomBytes } from 'node:crypto';
-import { createFinishItem } from '../../activities/content/finish-items.js';
+import { createEndItems } from '../../activities/content/end-items.js';
 import { createSealer } from '../../domain/sealing.js';
-import { createItems } from '../../storage/content/items.js';
+import { createItems, refOf } from '../../storage/content/items.js';
 import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
@@ -13,20 +13,19 @@ import type { Starters } from '../../temporal/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 import { testCollections } from './mongodb.js';
 
-const [uri, item, version] = process.argv.slice(2);
+const [uri, item] = process.argv.slice(2);
 const collections = await testCollections(uri!);
-const items = createItems(collections);
-const finish = createFinishItem({
+const end = createEndItems({
   mongoClient: collections.mongoClient,
-  items,
+  items: createItems(collections),
   outdatedVersions: createOutdatedVersions(collections),
   clearOutdated: async () => undefined,
   deliveries: createDeliveries(collections),
   registrations: createRegistrations(collections, createSealer(randomBytes(32).toString('base64'))),
   starters: {
-    startDelivery: async () => process.kill(process.pid, 'SIGKILL'),
+    startDeliveries: async () => process.kill(process.pid, 'SIGKILL'),
   } as unknown as Starters,
   metrics: createWorkerMetrics(),
 });
-const { org, database_id } = (await collections.items.findOne({ _id: item! }))!;
-await finish({ item: item!, version: Number(version), org, database_id }, { status: 'completed' });
+const record = await collections.items.findOne({ _id: item! });
+await end([refOf(record!)], { status: 'completed' });

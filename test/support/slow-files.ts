@@ -45,7 +45,7 @@ export const SLOW_FILES: readonly string[] = [
   'quotas',
   'remote-commands',
   'connectors/connectors',
-  'content/item-groups',
+  'content/index-items',
   'histories',
   'connectors/feed',
   'content/item-changes',

@@ -12,7 +12,7 @@ export async function recordAiJobs({ org, product, openai, record }: Recording):
   const jobs = createJobClient(product.apiUrl, key);
   const job = await jobs.submit('text/sentiment_analysis/wink', { text: noteOf('is fine') });
   await jobs.finished(job);
-  await record('run-ai-job-success', `ai-job/${job.body.job_id}`);
+  await record('run-ai-jobs-at-once', `ai-job/${job.body.job_id}`);
 
   // As if the process had died that was to start them: the reconciler starts the group. One has lost a run before.
   await withDb(product.mongodbUri, async (db) => {
@@ -22,7 +22,7 @@ export async function recordAiJobs({ org, product, openai, record }: Recording):
     await db.collection<{ _id: string }>('ai_jobs').insertMany(members);
   });
   await reconcile(product);
-  await record('run-ai-jobs', `ai-jobs/${org}/grp_recorded`);
+  await record('run-ai-jobs-together', `ai-jobs/${org}/grp_recorded`);
 
   const chat = { messages: [{ role: 'user', content: noteOf('asks') }] };
   let requests = openai.requests.length;
@@ -31,7 +31,7 @@ export async function recordAiJobs({ org, product, openai, record }: Recording):
   );
   const failing = await jobs.submit('text/chat/openai', chat);
   await jobs.finished(failing);
-  await record('run-ai-job-fail', `ai-job/${failing.body.job_id}`);
+  await record('run-ai-jobs-fail', `ai-job/${failing.body.job_id}`);
 
   openai.respondWith(() => undefined);
   requests = openai.requests.length;
@@ -39,5 +39,5 @@ export async function recordAiJobs({ org, product, openai, record }: Recording):
   await eventually('a request to the provider', () => openai.requests.length > requests);
   await jobs.request('DELETE', `/v3/ai/async/${cancelled.body.job_id}`);
   await jobs.finished(cancelled);
-  await record('run-ai-job-cancelled', `ai-job/${cancelled.body.job_id}`);
+  await record('run-ai-jobs-cancelled', `ai-job/${cancelled.body.job_id}`);
 }

@@ -26,15 +26,15 @@ export async function recordContent(recording: Recording): Promise<void> {
     })),
   );
   for (const id of ['well', 'gone', 'broken', 'read', 'alone']) await api.ended(DATABASE, id);
-  const itemWith = (id: string) => newest(`WorkflowType="indexItem" AND PostbackSource="${id}"`);
-  await record('index-item-completed', await itemWith('read'));
-  await record('index-item-errored', await itemWith('broken'));
-  await record('index-small-item-completed', await itemWith('alone'));
-  await record('index-items-completed', await newest('WorkflowType="indexItems" AND PostbackSource="well"'));
+  const workflowOf = (type: string, id: string) => newest(`WorkflowType="${type}" AND PostbackSource="${id}"`);
+  await record('index-large-item-completed', await workflowOf('indexLargeItem', 'read'));
+  await record('index-large-item-errored', await workflowOf('indexLargeItem', 'broken'));
+  await record('index-items-lone', await workflowOf('indexItems', 'alone'));
+  await record('index-items-together', await workflowOf('indexItems', 'well'));
   await record('start-ingested-items', await newest('WorkflowType="startIngestedItems"'));
 
   await losesItsProcess(recording);
-  await record('index-small-item-errored', await itemWith('lost'));
+  await record('index-items-alone-errored', await workflowOf('indexItems', 'lost'));
   // As if a process had died before it wrote the index rows of a change: the reconciler starts the workflow.
   await withDb(product.mongodbUri, (db) =>
     db.collection('items').updateOne({ id: 'well' }, { $set: { rows_due: ['chg_recorded'], check_at: new Date(0) } }),
@@ -50,11 +50,11 @@ export async function recordContent(recording: Recording): Promise<void> {
   await record('delete-database', await newest('WorkflowType="deleteDatabase"'));
 }
 
-/** A copy of the small item, as if its processing had been lost three times with its process. */
+/** A copy of the small item, as if its processing had been lost three times with the process that read it. */
 async function losesItsProcess({ product }: Recording): Promise<void> {
   await withDb(product.mongodbUri, async (db) => {
     const alone = (await db.collection('items').findOne({ id: 'alone' }))!;
-    const runs = { step: 'index', begun: 3 };
+    const runs = { step: 'index', begun: 3, crashed: 3 };
     const changed = { _id: `${alone._id}-lost`, id: 'lost', indexing_status: 'queued', runs, check_at: new Date(0) };
     await db.collection<{ _id: string }>('items').insertOne({ ...alone, ...changed });
   });

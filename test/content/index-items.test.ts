@@ -8,27 +8,24 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createClearOutdated } from '../../activities/content/clear-items.js';
-import { createItemActivities } from '../../activities/content/index-item.js';
-import { createItemGroupActivities } from '../../activities/content/item-groups.js';
+import { createIndexItemsActivities } from '../../activities/content/index-items.js';
 import { createRunsAlone } from '../../activities/content/item-runs.js';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
+import { type RemovalRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { createExtractor } from '../../providers/extraction/index.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { identifySelf, isAlive } from '../../runtime/process-identity.js';
-import { createCheckpointStore } from '../../storage/checkpoints.js';
 import { createChunks } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { createDatabases } from '../../storage/content/databases.js';
 import { createGraphStore } from '../../storage/content/graph.js';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
-import { createItemGroups } from '../../storage/content/item-groups.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
-import { createItems, type ItemRecord } from '../../storage/content/items.js';
+import { createItems, type ItemRecord, refOf } from '../../storage/content/items.js';
 import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createRemovedItems } from '../../storage/content/removed-items.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
@@ -42,25 +39,23 @@ import { collectionsDuringTests } from '../support/during-tests.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { readyDatabase } from '../support/records.js';
 
-describe('a group of items', () => {
+describe('small items that are indexed together', () => {
   const { mongodbUri } = sharedProduct();
   const folder = mkdtempSync(join(tmpdir(), 'postback-groups-'));
   const org = 'groups';
   const database_id = 'tnt_groups';
   const extractor = createExtractor({ processes: 1 });
   let index: SearchIndex;
-  /** What the activities met: workflows that were started, and texts that were embedded. */
-  let started: string[];
+  /** What the activities met: deliveries that were started, and the number of texts that were embedded. */
   let announced: string[];
   let embedded: number;
   /** Called while the texts are embedded, and while the graph of a text is extracted. */
   let onEmbed: () => Promise<void>;
   let onGraph: (text: string) => Promise<void>;
   let onDelivery: () => void;
-  /** Called before index rows are written, before graphs are stored, and before a workflow is started. */
+  /** Called before index rows are written, and before graphs are stored. */
   let onWrite: () => Promise<void>;
   let onPut: () => Promise<void>;
-  let onStart: (id: string) => void;
   const collections = collectionsDuringTests(databaseBeside(mongodbUri, 'item-groups'));
   beforeAll(async () => {
     installTemporalLogger(pino({ level: 'silent' }));
@@ -77,13 +72,12 @@ describe('a group of items', () => {
     rmSync(folder, { recursive: true, force: true });
   });
   beforeEach(() => {
-    [started, announced, embedded] = [[], [], 0];
+    [announced, embedded] = [[], 0];
     onEmbed = async () => undefined;
     onGraph = async () => undefined;
     onDelivery = () => undefined;
     onWrite = async () => undefined;
     onPut = async () => undefined;
-    onStart = () => undefined;
   });
 
   const sealer = () => createSealer(randomBytes(32).toString('base64'));
@@ -92,7 +86,6 @@ describe('a group of items', () => {
     const graph = createGraphStore(collections);
     return {
       mongoClient: collections.mongoClient,
-      itemGroups: createItemGroups(collections),
       databases: createDatabases(collections),
       databaseIndexes: createDatabaseIndexes(collections),
       items: createItems(collections),
@@ -138,11 +131,6 @@ describe('a group of items', () => {
         },
       },
       starters: {
-        startItem: async ({ id }: { id: string }) => {
-          onStart(id);
-          started.push(id);
-        },
-        startDelivery: async ({ doc_id }: { doc_id: string }) => void announced.push(doc_id),
         startDeliveries: async (deliveries: readonly { doc_id: string }[]) => {
           for (const { doc_id } of deliveries) {
             onDelivery();
@@ -155,6 +143,7 @@ describe('a group of items', () => {
       extractor,
       metrics: createWorkerMetrics(),
       runsAlone: createRunsAlone(),
+      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => [] }),
       log: pino({ level: 'silent' }),
     };
   }
@@ -169,17 +158,7 @@ describe('a group of items', () => {
       index,
       log: pino({ level: 'silent' }),
     })(ref);
-  const activities = () => createItemGroupActivities(dependencies());
-
-  /** The activity of an item that has a workflow of its own. */
-  function indexSmallItem(ref: ItemRef) {
-    const checkpoints = createCheckpointStore(collections);
-    return createItemActivities({
-      ...dependencies(),
-      checkpoints,
-      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => [] }),
-    }).indexSmallItem(ref);
-  }
+  const activities = () => createIndexItemsActivities(dependencies());
 
   const run = <Result>(activity: () => Promise<Result>, attempt = 1) =>
     new MockActivityEnvironment({ attempt }).run(activity);
@@ -207,8 +186,12 @@ describe('a group of items', () => {
     const find = () => collections.items.find({ batch }).sort({ _id: 1 }).toArray();
     const keyOf = (id: string) => records.find((record) => record.id.startsWith(`${id}/`))!;
     const names = (list: readonly string[]) => list.map((id) => id.split('/')[0]).sort();
+    const nameOf = (id: string) => ({ item: keyOf(id)._id, version: keyOf(id).version });
     return {
-      ref: { org, batch, group: 0 },
+      ref: { org, database_id, items: ids.map(nameOf) },
+      refOf: (id: string) => refOf(keyOf(id)),
+      nameOf,
+      batch,
       keyOf,
       names,
       statuses: async () => (await find()).map(({ indexing_status }) => indexing_status),
@@ -222,13 +205,21 @@ describe('a group of items', () => {
     };
   }
 
-  test('passes through the statuses together, each item with a delivery and a graph', async () => {
+  const ended = (counts: { completed?: number; dropped?: number }) => ({
+    completed: 0,
+    dropped: 0,
+    errored: [],
+    left: [],
+    ...counts,
+  });
+
+  test('pass through the statuses together, each with a delivery and a graph', async () => {
     const { ref, statuses, found, names, find } = await group(['wick', 'oil', 'glass']);
     const seen: string[][] = [await statuses()];
     onEmbed = async () => void seen.push(await statuses());
     onGraph = async () => void seen.push(await statuses());
     const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 3, dropped: 0, separated: 0 });
+    expect(await run(() => indexTogether(ref))).toEqual(ended({ completed: 3 }));
     seen.push(await statuses());
     const distinct = [...new Set(seen.map(String))];
     const all = (status: string) => String(Array(3).fill(status));
@@ -240,7 +231,7 @@ describe('a group of items', () => {
     expect((await find()).every((item) => item.runs === undefined && item.error_code === null)).toBe(true);
   });
 
-  test('of files reads each of them; one that cannot be read leaves the group', async () => {
+  test('are read each, when they are files; one without text is errored, and the others complete', async () => {
     const contents: Record<string, string> = {
       'lamp.txt': 'The lamp was lit at dusk.',
       'oil.md': '# Oil for the lamp\n\nThe oil burns.',
@@ -259,26 +250,26 @@ describe('a group of items', () => {
       } as const;
       return { source };
     };
-    const { ref, keyOf, found, names } = await group(Object.keys(contents), fileOf);
+    const { ref, batch, keyOf, nameOf, found, names } = await group(Object.keys(contents), fileOf);
     const files = createGridFsFiles(collections);
     for (const [id, content] of Object.entries(contents)) {
-      await files.write(`fil_${id}`, { org, batch: ref.batch }, Readable.from([Buffer.from(content)]));
+      await files.write(`fil_${id}`, { org, batch }, Readable.from([Buffer.from(content)]));
     }
     const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 2, dropped: 0, separated: 1 });
-    expect(names(started)).toEqual(['blank.txt']);
-    expect(names(announced)).toEqual(['lamp.txt', 'oil.md']);
+    expect(await run(() => indexTogether(ref))).toEqual({
+      ...ended({ completed: 2 }),
+      errored: [{ ...nameOf('blank.txt'), error_code: 'E2004', error_message: expect.any(String) }],
+    });
+    expect(names(announced)).toEqual(['blank.txt', 'lamp.txt', 'oil.md']);
     expect(await found()).toEqual(['lamp.txt', 'oil.md']);
     const oil = { item: keyOf('oil.md')._id };
     expect(await collections.items.findOne({ _id: oil.item })).toMatchObject({ title: 'Oil for the lamp' });
     expect(await collections.chunks.findOne(oil)).toMatchObject({ title: 'Oil for the lamp', text: 'The oil burns.' });
-    const { _id: item, version, database_id } = keyOf('blank.txt');
-    await expect(run(() => indexSmallItem({ item, version, org, database_id }))).rejects.toMatchObject({
-      type: 'E2004',
-    });
+    const blank = { _id: keyOf('blank.txt')._id };
+    expect(await collections.items.findOne(blank)).toMatchObject({ indexing_status: 'errored', error_code: 'E2004' });
   });
 
-  test('is retried when a file cannot be fetched, and none of its items leaves it', async () => {
+  test('are retried when a file cannot be fetched', async () => {
     const missing = (id: string): Partial<ItemRecord> => {
       const source = {
         kind: 'file',
@@ -293,13 +284,10 @@ describe('a group of items', () => {
     const { ref, find } = await group(['gone.txt', 'lost.txt'], missing);
     const { indexTogether } = activities();
     await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
-    expect((await find()).map(({ error_code, group: number }) => [error_code, number])).toEqual(
-      Array(2).fill(['E6001', 0]),
-    );
-    expect(started).toEqual([]);
+    expect((await find()).map(({ error_code }) => error_code)).toEqual(['E6001', 'E6001']);
   });
 
-  test('drops items that are deleted or replaced while it runs, with all their data', async () => {
+  test('are dropped with all their data when they are deleted or replaced meanwhile', async () => {
     const { ref, keyOf, found, names } = await group(['kept', 'deleted', 'replaced', 'late']);
     const replace = (id: string) =>
       collections.items.updateOne({ _id: keyOf(id)._id }, { $set: { version: 2, batch: newBatchId() } });
@@ -311,7 +299,7 @@ describe('a group of items', () => {
       if (text.includes('late')) await replace('late');
     };
     const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 3, separated: 0 });
+    expect(await run(() => indexTogether(ref))).toEqual(ended({ completed: 1, dropped: 3 }));
     expect(await found()).toEqual(['kept']);
     expect(names(announced)).toEqual(['kept']);
     for (const id of ['deleted', 'replaced', 'late']) {
@@ -319,10 +307,19 @@ describe('a group of items', () => {
       expect(await collections.chunks.countDocuments({ item })).toBe(0);
       expect(await collections.entities.countDocuments({ item })).toBe(0);
     }
-    expect(started).toEqual([]);
   });
 
-  test('keeps the data of items that another run completes first', async () => {
+  test('end when their database is being deleted', async () => {
+    const { ref, refOf: version, find } = await group(['wick', 'oil', 'alone']);
+    const closed = () => createIndexItemsActivities({ ...dependencies(), databases: { isOpen: async () => false } });
+    const { item } = version('alone');
+    const others = { ...ref, items: ref.items.filter((each) => each.item !== item) };
+    expect(await run(() => closed().indexTogether(others))).toEqual(ended({ dropped: 2 }));
+    expect(await run(() => closed().indexAlone(version('alone')))).toBe(SUPERSEDED);
+    expect(await find()).toEqual([]);
+  });
+
+  test('keep their data when another run completes them first', async () => {
     const { ref, keyOf, found, names } = await group(['early', 'late', 'own']);
     const complete = (id: string) =>
       collections.items.updateOne({ _id: keyOf(id)._id }, { $set: { indexing_status: 'completed' } });
@@ -335,28 +332,27 @@ describe('a group of items', () => {
     onGraph = async (text) => {
       if (text.includes('late')) await complete('late');
     };
-    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 1, dropped: 2, separated: 0 });
+    expect(await run(() => indexTogether(ref), 2)).toEqual(ended({ completed: 3 }));
     expect(await found()).toEqual(['early', 'late', 'own']);
     for (const id of ['early', 'late']) {
       expect(await collections.chunks.countDocuments({ item: keyOf(id)._id })).toBe(1);
     }
-    expect([names(announced), started]).toEqual([['own'], []]);
+    expect(names(announced)).toEqual(['own']);
   });
 
-  test('a single item that another run completes first returns its outcome and keeps its data', async () => {
-    const { keyOf, found } = await group(['wick']);
-    const { _id: item, version, org, database_id } = keyOf('wick');
+  test('keep their data when another run completes them while they run alone', async () => {
+    const { refOf: version, found } = await group(['wick']);
+    const { item } = version('wick');
     onGraph = async () =>
       void (await collections.items.updateOne({ _id: item }, { $set: { indexing_status: 'completed' } }));
+    const { indexAlone } = activities();
     for (const attempt of [1, 2]) {
-      expect(await run(() => indexSmallItem({ item, version, org, database_id }), attempt)).toEqual({
-        status: 'completed',
-      });
+      expect(await run(() => indexAlone(version('wick')), attempt)).toEqual({ status: 'completed' });
       expect([await found(), await collections.chunks.countDocuments({ item })]).toEqual([['wick'], 1]);
     }
   });
 
-  test('leaves no row of an item that is deleted while its rows are written', async () => {
+  test('leave no row when they are deleted while rows are written', async () => {
     const { ref, keyOf, found } = await group(['kept', 'deleted']);
     const { _id: item } = keyOf('deleted');
     const remove = async () => {
@@ -365,11 +361,11 @@ describe('a group of items', () => {
     };
     onWrite = remove;
     const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 1, separated: 0 });
+    expect(await run(() => indexTogether(ref))).toEqual(ended({ completed: 1, dropped: 1 }));
     expect(await found()).toEqual(['kept']);
   });
 
-  test('leaves nothing of an item that is deleted before its attempt fails', async () => {
+  test('leave nothing when they are deleted before their attempt fails', async () => {
     const { ref, keyOf, found } = await group(['kept', 'deleted']);
     const { _id: item } = keyOf('deleted');
     const { indexTogether } = activities();
@@ -381,77 +377,96 @@ describe('a group of items', () => {
     expect(await found()).toEqual(['kept']);
     expect(await collections.chunks.countDocuments({ item })).toBe(0);
     onPut = async () => undefined;
-    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 1, dropped: 0, separated: 0 });
+    expect(await run(() => indexTogether(ref), 2)).toEqual(ended({ completed: 1 }));
     expect(await found()).toEqual(['kept']);
   });
 
-  test('replaces the chunks, rows and graph of the version before', async () => {
+  test('replace the chunks, rows and graphs of the versions before, beside items of other versions', async () => {
     const before = await group(['first']);
     const { indexTogether } = activities();
     await run(() => indexTogether(before.ref));
     const { _id } = before.keyOf('first');
-    const batch = newBatchId();
-    await collections.items.updateOne(
-      { _id },
-      { $set: { version: 2, batch, indexing_status: 'queued', source: { kind: 'text', text: 'Another lamp.' } } },
-    );
-    expect(await run(() => indexTogether({ org, batch, group: 0 }))).toMatchObject({ completed: 1 });
+    const source = { kind: 'text', text: 'Another lamp.' } as const;
+    await collections.items.updateOne({ _id }, { $set: { version: 2, indexing_status: 'queued', source } });
+    const beside = await group(['beside']);
+    const items = [{ item: _id, version: 2 }, ...beside.ref.items];
+    expect(await run(() => indexTogether({ ...before.ref, items }))).toEqual(ended({ completed: 2 }));
     expect(await collections.chunks.distinct('version', { item: _id })).toEqual([2]);
     expect(await collections.entities.distinct('version', { item: _id })).toEqual([2]);
-    expect(await before.found()).toEqual(['first']);
+    expect([await before.found(), await beside.found()]).toEqual([['first'], ['beside']]);
+    // The version before is not indexed again.
+    expect(await run(() => indexTogether(before.ref))).toEqual(ended({}));
   });
 
-  test('an item that fails leaves the group, and no run of it counts as lost', async () => {
-    const noText = (id: string): Partial<ItemRecord> =>
-      id === 'empty' ? { source: { kind: 'text', text: ' \n ' } } : {};
-    const { ref, keyOf, names, statuses } = await group(['well', 'empty'], noText);
-    const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 0, separated: 1 });
-    expect(names(started)).toEqual(['empty']);
-    expect((await statuses()).sort()).toEqual(['completed', 'processing']);
-    const left = (await collections.items.findOne({ _id: keyOf('empty')._id }))!;
-    expect([left.group, left.runs]).toEqual([undefined, undefined]);
-  });
-
-  test('an item whose graph cannot be extracted leaves the group', async () => {
-    const { ref, names, keyOf } = await group(['well', 'odd']);
+  test('are left when their graph cannot be extracted, and no run of them counts as lost; the others complete', async () => {
+    const { ref, nameOf, keyOf } = await group(['well', 'odd']);
     onGraph = async (text) => {
       if (text.includes('odd')) throw new Error('not a sentence');
     };
     const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 0, separated: 1 });
-    expect(names(started)).toEqual(['odd']);
+    expect(await run(() => indexTogether(ref))).toEqual({ ...ended({ completed: 1 }), left: [nameOf('odd')] });
+    expect((await collections.items.findOne({ _id: keyOf('odd')._id }))!).toMatchObject({ error_code: 'E6001' });
     expect((await collections.items.findOne({ _id: keyOf('odd')._id }))!.runs).toBeUndefined();
   });
 
-  test('an item that loses its process leaves the group, and keeps its count', async () => {
-    const lost = (id: string): Partial<ItemRecord> => (id === 'lost' ? { runs: { step: 'index', begun: 2 } } : {});
-    const { ref, keyOf, names } = await group(['well', 'lost', 'poison'], lost);
+  test('are left when they lost their process, and keep their counts', async () => {
+    const lost = (id: string): Partial<ItemRecord> => (id === 'lost' ? { runs: { step: 'index', begun: 1 } } : {});
+    const { ref, keyOf, nameOf } = await group(['well', 'lost', 'poison'], lost);
     onGraph = async (text) => {
       if (text.includes('poison')) throw new ProcessLostError('killed');
     };
     const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 1, dropped: 0, separated: 2 });
-    expect(names(started)).toEqual(['lost', 'poison']);
+    expect(await run(() => indexTogether(ref))).toEqual({
+      ...ended({ completed: 1 }),
+      left: [nameOf('lost'), nameOf('poison')],
+    });
     const runsOf = async (id: string) => (await collections.items.findOne({ _id: keyOf(id)._id }))!.runs;
-    expect(await runsOf('lost')).toEqual({ step: 'index', begun: 2 });
+    expect(await runsOf('lost')).toEqual({ step: 'index', begun: 1 });
     expect(await runsOf('poison')).toEqual({ step: 'index', begun: 1, crashed: 1 });
   });
 
-  test('items whose run was lost with the worker run again one after the other, so that only the cause is counted again', async () => {
-    const { ref, find, names } = await group(['wick', 'oil', 'lens'], () => ({ runs: { step: 'index', begun: 1 } }));
+  test('whose process was lost three times are errored with E2003, and nothing of them is found', async () => {
+    const { ref, refOf: version, found, keyOf } = await group(['poison']);
+    onGraph = () => Promise.reject(new ProcessLostError('killed'));
+    const { indexTogether, indexAlone } = activities();
+    await run(() => indexTogether(ref));
+    const { _id } = keyOf('poison');
+    expect(await collections.items.findOne({ _id })).toMatchObject({
+      indexing_status: 'graph_creation',
+      error_code: 'E2003',
+    });
+    for (const attempt of [1, 2]) {
+      const again = run(() => indexAlone(version('poison')), attempt);
+      await expect(again).rejects.toMatchObject({ type: 'E2003', nonRetryable: false });
+    }
+    const outcome = { status: 'errored', error_code: 'E2003' };
+    expect(await run(() => indexAlone(version('poison')), 3)).toMatchObject(outcome);
+    expect(await collections.items.findOne({ _id })).toMatchObject({ indexing_status: 'errored', error_code: 'E2003' });
+    expect([await found(), await collections.chunks.countDocuments({ item: _id })]).toEqual([[], 0]);
+  });
+
+  test('whose run was lost with the worker run one after the other, so that only the cause is counted again', async () => {
+    const {
+      ref,
+      refOf: version,
+      find,
+      names,
+    } = await group(['wick', 'oil', 'lens'], () => ({
+      runs: { step: 'index', begun: 1 },
+    }));
     const counts: number[] = [];
     onGraph = async () => {
       const items = await find();
       counts.push(items.filter(({ runs }) => runs?.begun === 2).length);
     };
-    const { indexTogether } = activities();
-    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 3, dropped: 0, separated: 0 });
+    const { indexTogether, indexAlone } = activities();
+    expect(await run(() => indexTogether(ref), 2)).toMatchObject({ left: [{}, {}, {}] });
+    await Promise.all(['wick', 'oil', 'lens'].map((id) => run(() => indexAlone(version(id)))));
     expect(counts).toEqual([1, 1, 1]);
-    expect([names(started), names(announced)]).toEqual([[], ['lens', 'oil', 'wick']]);
+    expect(names(announced)).toEqual(['lens', 'oil', 'wick']);
   });
 
-  test('a lost run counts also when storage fails after it', async () => {
+  test('count a lost run also when storage fails after it', async () => {
     const { ref, keyOf } = await group(['well', 'poison']);
     onGraph = async (text) => {
       if (text.includes('poison')) throw new ProcessLostError('killed');
@@ -466,7 +481,7 @@ describe('a group of items', () => {
     ]);
   });
 
-  test('is retried when storage fails: E6001 is shown, no status goes back, and nothing is embedded or stored twice', async () => {
+  test('are retried when storage fails: E6001 is shown, no status goes back, and nothing is embedded or stored twice', async () => {
     const { ref, find, found, statuses } = await group(['wick', 'oil']);
     const { indexTogether } = activities();
     onPut = () => Promise.reject(new Error('the disk is full'));
@@ -484,48 +499,45 @@ describe('a group of items', () => {
     expect(await collections.entities.countDocuments({ item: { $in: keys } })).toBe(2);
   });
 
-  test('is divided when the embedding model stays unavailable, or a defect stops it', async () => {
-    const { ref, names, find } = await group(['wick', 'oil']);
-    const { indexTogether, separateItems } = activities();
+  test('show that the embedding model is unavailable, and are errored with E3001 after the last attempt alone', async () => {
+    const { ref, refOf: version, find } = await group(['wick', 'oil']);
+    const { indexTogether, indexAlone } = activities();
     onEmbed = () => Promise.reject(new EmbeddingError('no answer', true));
     await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ type: 'E3001', nonRetryable: false });
     expect((await find()).map(({ error_code }) => error_code)).toEqual(['E3001', 'E3001']);
-    await expect(run(() => indexTogether(ref), 3)).rejects.toMatchObject({ type: 'E3001', nonRetryable: true });
+    const last = { status: 'errored', error_code: 'E3001' };
+    expect(await run(() => indexAlone(version('wick')), 10)).toMatchObject(last);
+    onEmbed = async () => undefined;
+    expect(await run(() => indexTogether(ref), 2)).toEqual(ended({ completed: 1 }));
+  });
+
+  test('are errored by a defect after the last attempt alone, without the text of its error', async () => {
+    const { refOf: version, find } = await group(['wick']);
+    const { indexAlone } = activities();
     onEmbed = () => Promise.reject(new TypeError('not a function'));
-    await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ nonRetryable: true });
-    expect(await run(() => separateItems(ref))).toMatchObject({ separated: 2 });
-    expect(names(started)).toEqual(['oil', 'wick']);
-    expect(await run(() => indexTogether(ref))).toEqual({ completed: 0, dropped: 0, separated: 0 });
+    await expect(run(() => indexAlone(version('wick')))).rejects.toMatchObject({ nonRetryable: false });
+    const error_message = 'The item could not be indexed because of an internal error.';
+    const outcome = { status: 'errored', error_code: 'INTERNAL_ERROR', error_message };
+    expect(await run(() => indexAlone(version('wick')), 5)).toEqual(outcome);
+    expect(await find()).toMatchObject([{ indexing_status: 'errored', error_code: 'INTERNAL_ERROR', error_message }]);
   });
 
-  test('is divided when storage rejects it again and again: one item may be the cause', async () => {
-    const { ref, names, find } = await group(['wick', 'oil']);
-    const { indexTogether, separateItems } = activities();
-    onWrite = () => Promise.reject(new Error('not a row'));
-    await expect(run(() => indexTogether(ref), 5)).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
-    await expect(run(() => indexTogether(ref), 6)).rejects.toMatchObject({ type: 'E6001', nonRetryable: true });
-    onStart = (id) => {
-      if (id.startsWith('oil')) throw new Error('Temporal does not respond');
-    };
-    await expect(run(() => separateItems(ref), 20)).rejects.toMatchObject({ type: 'E6001', nonRetryable: false });
-    expect((await find()).flatMap(({ id, group: number }) => (number === 0 ? names([id]) : []))).toEqual(['oil']);
-    onStart = () => undefined;
-    expect(await run(() => separateItems(ref), 21)).toMatchObject({ separated: 1 });
-    expect(names(started)).toEqual(['oil', 'wick']);
-  });
-
-  test('starts the deliveries that an attempt stored before it was lost', async () => {
-    const { ref, names } = await group(['wick', 'oil']);
-    const { indexTogether } = activities();
+  test('get the deliveries started that an attempt stored before it was lost', async () => {
+    const { ref, refOf: version, names } = await group(['wick', 'oil']);
+    const { indexTogether, indexAlone } = activities();
     onDelivery = () => {
       throw new Error('Temporal does not respond');
     };
     await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ nonRetryable: false });
     onDelivery = () => undefined;
-    expect(await run(() => indexTogether(ref), 2)).toEqual({ completed: 0, dropped: 0, separated: 0 });
+    // A local activity is repeated as a first attempt.
+    expect(await run(() => indexTogether(ref), 1)).toEqual(ended({}));
     expect(names(announced)).toEqual(['oil', 'wick']);
     const stored = { doc_id: { $in: [...announced] } };
     expect(await collections.deliveries.countDocuments(stored)).toBe(2);
+    announced = [];
+    expect(await run(() => indexAlone(version('wick')))).toEqual({ status: 'completed' });
+    expect(names(announced)).toEqual(['wick']);
     // Those that were attempted have been started.
     announced = [];
     await collections.deliveries.updateOne(stored, { $set: { attempts: 1 } });

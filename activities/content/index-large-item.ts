@@ -1,4 +1,4 @@
-import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
 import type { Chunk } from '../../domain/content/chunking.js';
@@ -6,47 +6,39 @@ import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
-import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
-import type { FileStore } from '../../domain/file-store.js';
-import { isFinalState } from '../../domain/state-machine.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
 import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
-import type { GraphStore } from '../../storage/content/graph.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
-import type { VersionRange } from '../../storage/content/outdated-versions.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { createLanguageMarks } from './chunk-languages.js';
-import { type ClearItemsDependencies, clearItems } from './clear-items.js';
+import { type ClearItemsDependencies, createClearVersions } from './clear-items.js';
 import { type InterruptDependencies, interruptItems } from './databases.js';
 import { embedMissing, pagedChunks } from './embed-chunks.js';
-import { createFinishItem, type FinishItemDependencies } from './finish-items.js';
+import { createAnnounceEnded, createEndItems, type EndItemsDependencies, hasEnded } from './end-items.js';
 import { createIndexNextGeneration, createModelChoice } from './index-next-generation.js';
-import { createIndexTogether, type GraphExtractor, type IndexTogetherDependencies } from './index-together.js';
-import { describeItemError, isFinal, isSuperseded, itemFailureRules, superseded } from './item-failures.js';
+import type { GraphExtractor, IndexTogetherDependencies } from './index-together.js';
+import { isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
 import { createItemRuns, type RunsAlone } from './item-runs.js';
 import { createReadItem, type ReadItemDependencies } from './read-item.js';
 
-export interface ItemDependencies extends FinishItemDependencies, ReadItemDependencies {
-  removedItems: InterruptDependencies['removedItems'];
-  items: FinishItemDependencies['items'] &
+export interface LargeItemDependencies extends EndItemsDependencies, ReadItemDependencies {
+  items: EndItemsDependencies['items'] &
     IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRun' | 'countCrash' | 'endRun' | 'isCurrent' | 'setTransientError'>;
+    Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions' | 'setTransientError'>;
+  removedItems: InterruptDependencies['removedItems'];
   databases: Pick<Databases, 'isOpen'>;
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
-  deliveries: FinishItemDependencies['deliveries'] & IndexTogetherDependencies['deliveries'];
   chunks: ClearItemsDependencies['chunks'] &
     IndexTogetherDependencies['chunks'] &
     Pick<Chunks, 'listEmbedded' | 'listTexts' | 'put' | 'setVectors'>;
-  graph: ClearItemsDependencies['graph'] & Pick<GraphStore, 'put'>;
-  itemGroups: IndexTogetherDependencies['itemGroups'];
-  starters: FinishItemDependencies['starters'] & IndexTogetherDependencies['starters'];
+  graph: ClearItemsDependencies['graph'] & IndexTogetherDependencies['graph'];
   index: IndexTogetherDependencies['index'];
   itemCatalogue: IndexTogetherDependencies['itemCatalogue'];
-  files: IndexTogetherDependencies['files'] & Pick<FileStore, 'remove'>;
+  files: ReadItemDependencies['files'] & InterruptDependencies['files'];
   checkpoints: CheckpointStore;
   embedders: IndexTogetherDependencies['embedders'];
   graphExtractor: GraphExtractor;
@@ -54,37 +46,20 @@ export interface ItemDependencies extends FinishItemDependencies, ReadItemDepend
   log: Pick<Logger, 'warn'>;
 }
 
-export type ItemActivities = ReturnType<typeof createItemActivities>;
+export type LargeItemActivities = ReturnType<typeof createLargeItemActivities>;
 
-/** The steps of indexing one item version, in the order of its statuses. Each can be repeated. */
-export function createItemActivities(deps: ItemDependencies) {
+/** The steps of indexing a large item, in the order of its statuses. Each can be repeated. */
+export function createLargeItemActivities(deps: LargeItemDependencies) {
   const { items, chunks, checkpoints, databases, databaseIndexes, index, embedders } = deps;
-  const finish = createFinishItem(deps);
+  const end = createEndItems(deps);
+  const announce = createAnnounceEnded(deps);
+  const clear = createClearVersions(deps);
   const runs = createItemRuns(items, deps.runsAlone);
   const readItem = createReadItem(deps);
-  const indexTogether = createIndexTogether(deps);
   const indexNextGeneration = createIndexNextGeneration(deps);
   const modelFor = createModelChoice(deps);
 
   return {
-    /** queued -> processing -> graph_creation -> completed, for a short text or a small file of text. */
-    indexSmallItem: (ref: ItemRef): Promise<ItemOutcome> =>
-      forItem(ref, async (signal) => {
-        try {
-          await runs.run(ref, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
-            if (!(await databases.isOpen(databaseOf(item)))) await discard(item);
-            const failures = new Map<string, unknown>();
-            await indexTogether([item], runSignal, failures);
-            if (failures.size > 0) throw failures.get(item._id);
-          });
-          return { status: 'completed' };
-        } catch (error) {
-          const stored = isSuperseded(error) ? await storedOutcome(ref) : null;
-          if (!stored) throw error;
-          return stored;
-        }
-      }),
-
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
     extractItem: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
@@ -149,22 +124,14 @@ export function createItemActivities(deps: ItemDependencies) {
     /** -> completed | errored, with the delivery that notifies the client. */
     finishItem: (ref: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
       forItem(ref, async () => {
-        if (!(await finish(ref, outcome))) throw superseded();
+        if ((await end([ref], outcome)).has(ref.item)) return outcome;
+        const [item] = await items.listVersions([ref]);
+        if (!item) throw superseded();
+        // An attempt that was lost has ended it.
+        await announce([item].filter(hasEnded));
         return outcome;
       }),
   };
-
-  /** @returns the outcome that another run has stored, after it starts the delivery: that run may have died before */
-  async function storedOutcome(ref: ItemRef): Promise<ItemOutcome | null> {
-    const item = await items.getByRef(ref);
-    if (!item || !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return null;
-    const { error_code, error_message } = item;
-    const status = item.indexing_status as FinalIndexingStatus;
-    const outcome: ItemOutcome =
-      error_code === null || error_message === null ? { status } : { status, error_code, error_message };
-    await finish(ref, outcome);
-    return outcome;
-  }
 
   /** A step that may take long or kill its process: a run is counted as lost unless it ends. */
   function forRun(
@@ -185,45 +152,24 @@ export function createItemActivities(deps: ItemDependencies) {
         (clearError: unknown) => clearError,
       );
       deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
-      await showTransientError(ref, error);
+      await showTransientError(items, [ref], error);
       throw asActivityFailure(error, itemFailureRules);
     }
   }
 
   /** @throws an error of the storage, which is then retried instead of the error of the step */
   async function clearAfter(ref: ItemRef, error: unknown): Promise<void> {
-    // Data that this version wrote after its replacement is invisible, but nothing else would delete it.
-    if (isSuperseded(error)) await clearLeftovers(ref);
-    if (error instanceof ExtractionError) await clearChunks(ref);
-    if (isFinal(error)) await checkpoints.drop(ref.org, checkpointOwner(ref)).catch(() => undefined);
-  }
-
-  /** Shows an error that is being retried in the item's status. Best effort: without MongoDB no status can be read. */
-  async function showTransientError(ref: ItemRef, error: unknown): Promise<void> {
-    if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
-    const { retryable, code, message } = describeItemError(error) ?? {};
-    if (retryable) await items.setTransientError(ref, code!, message!).catch(() => undefined);
+    if (!(error instanceof ExtractionError || isSuperseded(error))) return;
+    // Parts of an item that failed must not be found. What a version wrote after its replacement is invisible, but nothing else
+    // would delete it; the data of a version that another run has finished belongs to it.
+    if (error instanceof ExtractionError || !(await items.isCurrent(ref))) await clear([ref]);
+    await checkpoints.drop(ref.org, checkpointOwner(ref)).catch(() => undefined);
   }
 
   /** Ends an item that was queued while its database was being deleted. */
   async function discard(item: ItemRecord): Promise<never> {
     await interruptItems(deps, databaseOf(item), [item._id]);
     throw superseded();
-  }
-
-  /** Parts of an item that failed must not be found. An earlier version keeps its own. */
-  async function clearChunks(ref: ItemRef): Promise<void> {
-    const ids = await chunks.listIds(ref.database_id, onlyVersion(ref));
-    if (ids.length === 0) return;
-    await removeRows(deps, databaseOf(ref), ids);
-    await chunks.remove(ref.database_id, ids);
-  }
-
-  async function clearLeftovers(ref: ItemRef): Promise<void> {
-    // Another run has finished it, and its data belongs to it.
-    if (await items.isCurrent(ref)) return;
-    // An earlier version may be served.
-    await clearItems(deps, databaseOf(ref), [onlyVersion(ref)]);
   }
 
   /** Scanned pages take long, so each page first checks whether the version is still current. */
@@ -241,9 +187,4 @@ export function createItemActivities(deps: ItemDependencies) {
 
 function databaseOf({ database_id, org }: Pick<ItemRecord, 'database_id' | 'org'>): OwnedDatabase {
   return { _id: database_id, org };
-}
-
-/** One version of an item. */
-function onlyVersion({ item, version }: ItemRef): VersionRange {
-  return { item, from: version, upTo: version };
 }

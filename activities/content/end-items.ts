@@ -1,0 +1,76 @@
+/** How items end, one or many together. */
+import type { MongoClient } from 'mongodb';
+import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
+import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
+import type { ItemOutcome, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
+import type { WorkMetrics } from '../../domain/metrics.js';
+import { isFinalState } from '../../domain/state-machine.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
+import type { OutdatedVersions } from '../../storage/content/outdated-versions.js';
+import { inTransaction } from '../../storage/transactions.js';
+import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import type { ClearOutdated } from './clear-items.js';
+
+export interface EndItemsDependencies {
+  mongoClient: MongoClient;
+  items: Pick<Items, 'end'>;
+  outdatedVersions: OutdatedVersions;
+  registrations: Pick<Registrations, 'findForOrg'>;
+  deliveries: Pick<Deliveries, 'addAll' | 'listUnattemptedByKeys'>;
+  starters: Pick<DeliveryStarters, 'startDeliveries'>;
+  metrics: Pick<WorkMetrics, 'itemFinished'>;
+  clearOutdated: ClearOutdated;
+}
+
+/**
+ * Ends versions of items of one organisation with the same outcome: their status and the deliveries that notify the
+ * organisation's webhook are written in one transaction. Then the deliveries are started, and the versions that are not served
+ * any more are cleared, or those that could not replace the served ones. After a crash in between, `createAnnounceEnded` and the
+ * reconciler do it.
+ * @returns a function that returns the keys of the items that were in progress
+ */
+export function createEndItems(deps: EndItemsDependencies) {
+  const { mongoClient, items, outdatedVersions, registrations, deliveries, starters, metrics } = deps;
+  return async (versions: readonly ItemRef[], outcome: ItemOutcome): Promise<ReadonlySet<string>> => {
+    let added: DeliveryRecord[] = [];
+    let outdated: RemovalRef | null = null;
+    const ended = await inTransaction(mongoClient, async (tx) => {
+      const now = new Date();
+      [added, outdated] = [[], null];
+      const before = await items.end(versions, outcome, now, tx);
+      if (before.length === 0) return before;
+      outdated = await outdatedVersions.add(before, { completed: outcome.status === 'completed' }, now, tx);
+      const registration = await registrations.findForOrg(before[0]!.org);
+      if (registration?.event_types.includes('indexing.status_changed')) {
+        const all = before.map((item) => itemDelivery(item, outcome, itemDedupeKey(item._id, item.version), now));
+        added = await deliveries.addAll(all, tx);
+      }
+      return before;
+    });
+    for (const { batch } of ended) metrics.itemFinished(outcome.status, batch);
+    await starters.startDeliveries(added);
+    await deps.clearOutdated(outdated);
+    return new Set(ended.map(({ _id }) => _id));
+  };
+}
+
+/** @returns a function that starts the deliveries of items that a run has ended before it was lost */
+export function createAnnounceEnded({ deliveries, starters }: Pick<EndItemsDependencies, 'deliveries' | 'starters'>) {
+  return async (ended: readonly Pick<ItemRecord, '_id' | 'org' | 'version'>[]): Promise<void> => {
+    if (ended.length === 0) return;
+    const keys = ended.map(({ _id, version }) => itemDedupeKey(_id, version));
+    await starters.startDeliveries(await deliveries.listUnattemptedByKeys(ended[0]!.org, keys));
+  };
+}
+
+export function hasEnded({ indexing_status }: Pick<ItemRecord, 'indexing_status'>): boolean {
+  return isFinalState(INDEXING_STATUS_TABLE, indexing_status);
+}
+
+/** @param item that has ended */
+export function storedOutcome({ indexing_status, error_code, error_message }: ItemRecord): ItemOutcome {
+  const status = indexing_status as FinalIndexingStatus;
+  return error_code === null || error_message === null ? { status } : { status, error_code, error_message };
+}

@@ -1,0 +1,180 @@
+import { Context } from '@temporalio/activity';
+import type { Logger } from 'pino';
+import {
+  erroredItem,
+  type ItemOutcome,
+  type ItemRef,
+  type ItemsAttempt,
+  type ItemsRef,
+  type ItemVersion,
+  SUPERSEDED,
+} from '../../domain/content/workflow-contract.js';
+import { ProcessLostError } from '../../providers/isolation/protocol.js';
+import type { Databases } from '../../storage/content/databases.js';
+import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
+import { asActivityFailure } from '../failures.js';
+import { withHeartbeat } from '../heartbeat.js';
+import { type ClearItemsDependencies, createClearVersions } from './clear-items.js';
+import { type InterruptDependencies, interruptItems } from './databases.js';
+import { createAnnounceEnded, createEndItems, hasEnded, storedOutcome } from './end-items.js';
+import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
+import { finalOutcome, isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
+import { createItemRuns, type RunsAlone } from './item-runs.js';
+
+export interface IndexItemsDependencies extends IndexTogetherDependencies {
+  items: IndexTogetherDependencies['items'] &
+    Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions' | 'setTransientError'>;
+  databases: Pick<Databases, 'isOpen'>;
+  chunks: IndexTogetherDependencies['chunks'] & ClearItemsDependencies['chunks'];
+  graph: IndexTogetherDependencies['graph'] & ClearItemsDependencies['graph'];
+  removedItems: InterruptDependencies['removedItems'];
+  files: IndexTogetherDependencies['files'] & InterruptDependencies['files'];
+  runsAlone: RunsAlone;
+  log: Pick<Logger, 'warn'>;
+}
+
+const NOTHING: ItemsAttempt = { completed: 0, dropped: 0, errored: [], left: [] };
+
+export type IndexItemsActivities = ReturnType<typeof createIndexItemsActivities>;
+
+/** Index small items: queued -> processing -> graph_creation -> completed | errored. Each activity can be repeated. */
+export function createIndexItemsActivities(deps: IndexItemsDependencies) {
+  const { items, databases, log } = deps;
+  const index = createIndexTogether(deps);
+  const end = createEndItems(deps);
+  const announce = createAnnounceEnded(deps);
+  const clear = createClearVersions(deps);
+  const runs = createItemRuns(items, deps.runsAlone);
+
+  return {
+    /**
+     * Indexes the items together that are in progress. An item that fails for another reason than itself is left, and so is an
+     * item whose last run was lost: it may be the cause.
+     */
+    indexTogether: (given: ItemsRef): Promise<ItemsAttempt> =>
+      forVersions(versionsOf(given), async (versions, signal) => {
+        const found = await items.listVersions(versions);
+        // An attempt that was lost has ended them.
+        await announce(found.filter(hasEnded));
+        const open = found.filter((item) => !hasEnded(item));
+        if (!(await isDatabaseOpen(open))) return { ...NOTHING, dropped: open.length };
+        const [fresh, lost] = [open.filter(({ runs }) => !runs), open.filter(({ runs }) => runs)];
+        const failures = await indexFresh(fresh, signal);
+        const attempt: ItemsAttempt = { ...NOTHING, errored: [], left: lost.map(nameOf) };
+        for (const item of fresh) await settle(item, failures.get(item._id), attempt);
+        return attempt;
+      }),
+
+    /** Indexes an item that was left. Temporal repeats it after each error that may pass. */
+    indexAlone: (given: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> =>
+      forVersions([given], async ([ref], signal) => {
+        try {
+          await runs.run(ref!, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
+            if (!(await isDatabaseOpen([item]))) throw superseded();
+            const failures = new Map<string, unknown>();
+            await index([item], runSignal, failures);
+            if (failures.size > 0) throw failures.get(item._id);
+          });
+          return { status: 'completed' };
+        } catch (error) {
+          return await endAfter(ref!, error);
+        }
+      }),
+  };
+
+  /** @returns false after it has ended the items because their database is being deleted */
+  async function isDatabaseOpen(records: readonly ItemRecord[]): Promise<boolean> {
+    if (records.length === 0) return true;
+    const { database_id: _id, org } = records[0]!;
+    if (await databases.isOpen({ _id, org })) return true;
+    const keys = records.map((item) => item._id);
+    await interruptItems(deps, { _id, org }, keys);
+    return false;
+  }
+
+  /** @returns the errors of those that did not complete, by key */
+  async function indexFresh(records: readonly ItemRecord[], signal: AbortSignal): Promise<Map<string, unknown>> {
+    const failures = new Map<string, unknown>();
+    if (records.length === 0) return failures;
+    await items.beginRuns(records.map(refOf), { step: 'index', status: 'processing' });
+    try {
+      await index(records, signal, failures);
+      await endRuns(
+        records.filter(({ _id }) => failures.has(_id)),
+        failures,
+      );
+      return failures;
+    } catch (error) {
+      await endRuns(records, failures).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Counts the runs that ended with the process that read the item. The others ended by themselves. */
+  async function endRuns(records: readonly ItemRecord[], failures: ReadonlyMap<string, unknown>): Promise<void> {
+    const hasCrashed = ({ _id }: ItemRecord) => failures.get(_id) instanceof ProcessLostError;
+    await items.countCrashes(records.filter(hasCrashed).map(refOf));
+    await items.endRuns(records.filter((item) => !hasCrashed(item)).map(refOf));
+  }
+
+  /** Adds what became of an item to the report of its attempt. */
+  async function settle(item: ItemRecord, error: unknown, attempt: ItemsAttempt): Promise<void> {
+    if (error === undefined) {
+      attempt.completed += 1;
+      return;
+    }
+    const outcome = await endAfter(refOf(item), error).catch(() => null);
+    if (outcome === null) attempt.left.push(nameOf(item));
+    else if (outcome === SUPERSEDED) attempt.dropped += 1;
+    else if (outcome.status === 'completed') attempt.completed += 1;
+    else attempt.errored.push(erroredItem(nameOf(item), outcome));
+  }
+
+  /** Ends an item that cannot be indexed. @throws the error when it may pass */
+  async function endAfter(ref: ItemRef, error: unknown): Promise<ItemOutcome | typeof SUPERSEDED> {
+    if (isSuperseded(error)) return outcomeOfAnother(ref);
+    const outcome = finalOutcome(error);
+    if (!outcome) {
+      await showTransientError(items, [ref], error);
+      throw error;
+    }
+    // Parts of an item that failed must not be found.
+    await clear([ref]);
+    return (await end([ref], outcome)).has(ref.item) ? outcome : outcomeOfAnother(ref);
+  }
+
+  /** The outcome that another run has stored, after its delivery is started: that run may have been lost before. */
+  async function outcomeOfAnother(ref: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
+    const [item] = await items.listVersions([ref]);
+    if (item && hasEnded(item)) {
+      await announce([item]);
+      return storedOutcome(item);
+    }
+    // What it wrote after its deletion or replacement is invisible, but nothing else would delete it.
+    if (!item) await clear([ref]);
+    return SUPERSEDED;
+  }
+
+  /** Runs a step with heartbeats, shows an error that is retried, and maps errors to failures. */
+  async function forVersions<T>(
+    versions: ItemRef[],
+    step: (versions: ItemRef[], signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await withHeartbeat((signal) => step(versions, signal));
+    } catch (error) {
+      const { activityType: activity, workflowExecution } = Context.current().info;
+      log.warn({ err: error, activity, workflow: workflowExecution?.workflowId }, 'item activity failed');
+      await showTransientError(items, versions, error);
+      throw asActivityFailure(error, itemFailureRules);
+    }
+  }
+}
+
+function versionsOf({ org, database_id, items }: ItemsRef): ItemRef[] {
+  return items.map((version) => ({ ...version, org, database_id }));
+}
+
+function nameOf({ _id, version }: ItemRecord): ItemVersion {
+  return { item: _id, version };
+}
