@@ -11,7 +11,7 @@ const layers = {
   activities: ['domain', 'storage', 'providers', 'temporal', 'activities'],
   worker: ['domain', 'storage', 'providers', 'temporal', 'activities', 'runtime', 'worker'],
   api: ['domain', 'storage', 'temporal', 'mcp', 'client', 'api'],
-  'dev-stack': ['dev-stack', 'runtime/process-identity'],
+  'dev-stack': ['dev-stack', 'runtime/cache-dir', 'runtime/process-identity'],
   receiver: ['receiver'],
   client: ['client'],
   mcp: ['client', 'mcp'],

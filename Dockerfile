@@ -33,16 +33,19 @@ COPY package.json LICENSE ./
 # Workflows are bundled once, here: workers cannot write to this folder, so they would bundle at each start.
 RUN node -e "import('./dist/worker/bundle.js').then((module) => module.workflowBundle())"
 
-# The image contains the embedding model: nothing is downloaded at run time.
+# The image contains the embedding model and all languages of OCR: nothing is downloaded at run time.
 FROM product AS model
 RUN node bin/postback.mjs model fetch --to /opt/postback/model
+RUN node bin/postback.mjs languages fetch --to /opt/postback/languages
 
 FROM product
 COPY --from=model /opt/postback/model ./model
+COPY --from=model /opt/postback/languages ./languages
 # A new named volume gets its owner from the image.
 RUN mkdir -p /var/lib/postback && chown node:node /var/lib/postback
 ENV POSTBACK_DATA_DIR=/var/lib/postback \
-    POSTBACK_EMBEDDING_MODEL_DIR=/opt/postback/model
+    POSTBACK_EMBEDDING_MODEL_DIR=/opt/postback/model \
+    POSTBACK_OCR_LANGUAGES_DIR=/opt/postback/languages
 USER node
 EXPOSE 8080
 CMD ["node", "bin/postback.mjs", "api"]

@@ -143,7 +143,10 @@ function apiDependencies(
 ): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestCollector' | 'jobCollector'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const models = configuredLanguageModels(config);
-  const catalogue = createAiProviders({ extractor: createExtractor(), openai: openAiConfig(config) });
+  const catalogue = createAiProviders({
+    extractor: createExtractor({ languagesDir: config.POSTBACK_OCR_LANGUAGES_DIR }),
+    openai: openAiConfig(config),
+  });
   return {
     ...shared,
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,

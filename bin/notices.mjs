@@ -30,6 +30,7 @@ const READ_BY_A_PERSON = {
 const DOWNLOADED = [
   ['Temporal CLI and server', 'MIT', 'https://github.com/temporalio/cli'],
   ['MongoDB Community Server', 'SSPL-1.0', 'https://www.mongodb.com/try/download/community'],
+  ['the data of OCR languages other than English', 'MIT', 'https://www.npmjs.com/package/@tesseract.js-data/deu'],
   ['bge-small-en-v1.5, the embedding model', 'MIT', 'https://huggingface.co/BAAI/bge-small-en-v1.5'],
 ];
 

@@ -9,9 +9,6 @@ import { fileURLToPath } from 'node:url';
 const ARCHITECTURE = { x64: 'x86_64', arm64: 'aarch64' }[process.arch];
 const SYSTEM = { linux: 'linux', darwin: 'apple', win32: 'windows' }[process.platform];
 
-/** Languages that OCR reads. Their packages also have the data of an older engine. */
-const OCR_DATA = 'eng ara deu spa fra hin ita jpn nld pol por tur ukr chi_sim'.split(' ');
-
 /** Packages with three builds, of which Node loads `build/src`. */
 const OPEN_TELEMETRY = [
   ...['api', 'api-logs', 'context-async-hooks', 'core', 'exporter-trace-otlp-http', 'otlp-exporter-base'],
@@ -32,7 +29,8 @@ const RULES = [
   ['pdfjs-dist', 'legacy/build', (name) => /\.(map|min\.mjs)$|sandbox/.test(name)],
   // Node loads the `.js` files with their `.wasm`, and tesseract.js 7 always those of both engines.
   ['tesseract.js-core', '.', (name) => /\.wasm\.js$|-lstm\.(wasm|js)$/.test(name)],
-  ...OCR_DATA.map((name) => [`@tesseract.js-data/${name}`, '.', (entry) => entry === '4.0.0']),
+  // The data of an older engine.
+  ['@tesseract.js-data/eng', '.', (name) => name === '4.0.0'],
   ['swagger-ui-dist', '.', (name) => /\.map$|^swagger-ui-es-bundle/.test(name)],
   ['officeparser', 'dist', (name) => name.includes('.browser.')],
   ['@e965/xlsx', '.', (name) => ['bin', 'xlsx.js', 'xlsxworker.js', 'CHANGELOG.md'].includes(name)],

@@ -82,6 +82,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'index move': ['index move --to opensearch --dry-run', 'index move --to opensearch'],
   'index cancel': ['index cancel'],
   'model fetch': ['model fetch --to ./model'],
+  'languages fetch': ['languages fetch deu fra', 'languages fetch --to ./languages'],
   completion: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/postback.fish'],
 };
 

@@ -248,6 +248,16 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--to <folder>', 'copy its files to this folder')
     .option('--json', 'print JSON')
     .action(async (options) => (await import('./fetch-model.js')).fetchModel(options));
+
+  program
+    .command('languages')
+    .description('manage the languages of OCR')
+    .command('fetch')
+    .description('download and check the data of languages, all when none is named')
+    .argument('[language...]', 'such as deu, fra or chi_sim')
+    .option('--to <folder>', 'store the files in this folder')
+    .option('--json', 'print JSON')
+    .action(async (names, options) => (await import('./fetch-languages.js')).fetchLanguages(names, options));
   program.commandsGroup('Help:');
   addCompletion(program, { completionCommandName: 'completion' });
   program.commands.at(-1)!.description('print the script that completes commands in a shell');

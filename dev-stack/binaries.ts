@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type Env, type Log, placeInCache } from './downloads.js';
 import { type BinaryName, PINNED_BINARIES } from './pinned-downloads.js';
@@ -12,13 +11,6 @@ const LABELS: Record<BinaryName, { variable: string; address?: string; title: st
   mongod: { variable: 'POSTBACK_MONGOD_BIN', address: 'MONGODB_URI', title: 'MongoDB server' },
   'temporal-test-server': { variable: 'POSTBACK_TEST_SERVER_BIN', title: 'Temporal test server' },
 };
-
-/**
- * Folder of downloaded files, shared by all checkouts of a user: `$XDG_CACHE_HOME/postback`, else `~/.cache/postback`.
- */
-export function defaultCacheDir(env: Env): string {
-  return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'postback');
-}
 
 /**
  * Returns the path of a server binary, from the first of: the environment variable, the PATH, the cache, the official

@@ -6,7 +6,8 @@ import { startMongod } from './mongod.js';
 import type { RestartingServer } from './restarting-server.js';
 import { startTemporalServer } from './temporal-server.js';
 
-export { defaultCacheDir, obtainBinary } from './binaries.js';
+export { defaultCacheDir } from '../runtime/cache-dir.js';
+export { obtainBinary } from './binaries.js';
 export type { Env, Log } from './downloads.js';
 export { obtainEmbeddingModel } from './embedding-model.js';
 export { choosePorts } from './ports.js';

@@ -77,6 +77,25 @@ export class EmbeddingError extends Error {
   }
 }
 
+/** The data of an OCR language are missing, and could not be fetched. They may be there at the next attempt. `message` is for clients. */
+export class LanguageDataError extends Error {
+  override readonly name = 'LanguageDataError';
+
+  /**
+   * @param language the engine's name, such as `deu`
+   * @param reason for operators: it can contain paths and addresses
+   */
+  constructor(
+    language: string,
+    readonly reason: string,
+  ) {
+    super(
+      `OCR has no data of the language ${language} on this server, and could not fetch them. ` +
+        `Operators: \`postback languages fetch ${language}\`.`,
+    );
+  }
+}
+
 /** A provider of AI jobs or a language model failed. `message` is for the client: no internals, document content, keys or addresses. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';

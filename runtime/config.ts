@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { cardNetworksSchema } from '../domain/payments/card-networks.js';
@@ -10,6 +10,7 @@ import {
   INDEXING_DELIVERY_POLICY,
 } from '../domain/webhooks/delivery-policy.js';
 import { TASK_QUEUES } from '../domain/workflow-contract.js';
+import { defaultCacheDir } from './cache-dir.js';
 
 /** A retry schedule. */
 const schedule = ({ scheduleMs }: DeliveryPolicy) =>
@@ -121,6 +122,8 @@ export const settingsSchema = z.object({
   /** Child processes of a worker that parse files, and that read scanned pages. */
   POSTBACK_PARSER_PROCESSES: positive.default(2),
   POSTBACK_OCR_PROCESSES: positive.default(2),
+  /** Holds the data of OCR languages other than English; what is missing is fetched into it. */
+  POSTBACK_OCR_LANGUAGES_DIR: z.string().default(join(defaultCacheDir(process.env), 'languages')),
   /** JavaScript heap of a parser in MiB. With its libraries it may take 256 MiB more. */
   POSTBACK_PARSER_MEMORY_MB: positive.default(256),
   /** For one file without its scanned pages, and for each scanned page. */

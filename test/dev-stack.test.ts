@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { defaultCacheDir, obtainBinary } from '../dev-stack/binaries.js';
+import { obtainBinary } from '../dev-stack/binaries.js';
 import { checkSha256, download, placeInCache } from '../dev-stack/downloads.js';
 import { obtainEmbeddingModel } from '../dev-stack/embedding-model.js';
 import { startMongod } from '../dev-stack/mongod.js';
@@ -16,6 +16,7 @@ import { choosePorts } from '../dev-stack/ports.js';
 import { AlreadyRunningError, lockDataFolder } from '../dev-stack/process-lock.js';
 import { startRestarting } from '../dev-stack/restarting-server.js';
 import { startSupervisedChild } from '../dev-stack/supervised-child.js';
+import { defaultCacheDir } from '../runtime/cache-dir.js';
 import { identify } from '../runtime/process-identity.js';
 
 let folder: string;

@@ -4,7 +4,10 @@ import { z } from 'zod';
 import { settingsSchema, takeConfig } from '../runtime/config.js';
 
 /** Defaults that are paths of the installation, which the page describes in words. */
-const DESCRIBED_DEFAULTS = { POSTBACK_CREWS_DIR: '`crews/` of the project' };
+const DESCRIBED_DEFAULTS = {
+  POSTBACK_CREWS_DIR: '`crews/` of the project',
+  POSTBACK_OCR_LANGUAGES_DIR: '`~/.cache/postback/languages`',
+};
 
 test('docs/settings.md lists exactly the settings that exist, with their defaults', () => {
   const page = readFileSync('docs/settings.md', 'utf8');

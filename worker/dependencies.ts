@@ -44,6 +44,7 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     memoryMb: config.POSTBACK_PARSER_MEMORY_MB,
     timeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
     ocrPageTimeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
+    languagesDir: config.POSTBACK_OCR_LANGUAGES_DIR,
     idleMs,
   });
   const graphExtractor = createGraphExtractor({ idleMs });

@@ -5,7 +5,7 @@ import {
   type ItemRef,
   SUPERSEDED,
 } from '../../domain/content/workflow-contract.js';
-import { EmbeddingError } from '../../domain/errors.js';
+import { EmbeddingError, LanguageDataError } from '../../domain/errors.js';
 import { ExtractionError, ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import { INTERNAL_ERROR } from '../../domain/workflow-contract.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
@@ -21,8 +21,8 @@ import {
 /** Shown until the item is tried again. */
 const LOST_PROCESS = 'The process that read the item ended unexpectedly; the item is tried again.';
 
-/** Attempts after which an unreachable embedding model fails the item. */
-const MAX_EMBEDDING_ATTEMPTS = 10;
+/** Attempts after which an unreachable embedding model, or data that cannot be fetched, fail the item. */
+const MAX_MODEL_ATTEMPTS = 10;
 
 /** Ends the work on a version that was replaced or deleted. */
 export function superseded(): ApplicationFailure {
@@ -63,7 +63,10 @@ export async function showTransientError(
 export function describeItemError(error: unknown): ClientError | undefined {
   if (error instanceof ExtractionError) return { code: error.code, message: error.message, retryable: false };
   if (error instanceof EmbeddingError) {
-    return itemError('E3001', error.retryable && attemptNumber() < MAX_EMBEDDING_ATTEMPTS);
+    return itemError('E3001', error.retryable && attemptNumber() < MAX_MODEL_ATTEMPTS);
+  }
+  if (error instanceof LanguageDataError) {
+    return { code: 'E3002', message: error.message, retryable: attemptNumber() < MAX_MODEL_ATTEMPTS };
   }
   if (error instanceof ProcessLostError) return { code: 'E2003', message: LOST_PROCESS, retryable: true };
   return isDefect(error) ? undefined : itemError('E6001', true);

@@ -14,8 +14,9 @@ import { ExtractionError } from '../../domain/extraction.js';
 import { createForeignParser } from '../../providers/connectors/parsing/index.js';
 import type { Parsing } from '../../providers/connectors/parsing/worker.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
-import { createExtractor, detectFileKind } from '../../providers/extraction/index.js';
+import { detectFileKind } from '../../providers/extraction/index.js';
 import { READ } from '../../test/fixtures/file-set.js';
+import { startExtractor } from '../../test/support/extractor.js';
 
 export interface Sample {
   name: string;
@@ -43,7 +44,7 @@ const SLOW = /scan|mixed|picture|handbook|covers/i;
  */
 export async function files({ slow }: { slow: boolean }): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), 'postback-fuzz-files-'));
-  const extractor = createExtractor({ timeoutMs: STALL_MS, ocrPageTimeoutMs: STALL_MS });
+  const extractor = startExtractor({ timeoutMs: STALL_MS, ocrPageTimeoutMs: STALL_MS });
   const chosen = READ.filter(({ name, kind }) => slow || (kind !== 'image' && !SLOW.test(name)));
   const samples = await Promise.all(
     chosen.map(async ({ name, file }) => ({ name: name.split(':')[0]!, bytes: await file() })),

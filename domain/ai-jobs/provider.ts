@@ -1,5 +1,5 @@
 import type { Checkpoints } from '../checkpoints.js';
-import { ProviderError } from '../errors.js';
+import { LanguageDataError, ProviderError } from '../errors.js';
 import { ExtractionError, type FileKind, ITEM_ERRORS, type ItemErrorCode } from '../extraction.js';
 import type { TokenMeter } from '../quotas.js';
 import type { AI_FEATURES, FeatureInput, FeatureOutput, SubfeatureName } from './features.js';
@@ -83,8 +83,9 @@ const SENTENCES: Partial<Record<ItemErrorCode, string>> = {
   E2004: 'No text was found in the file.',
 };
 
-/** @returns a permanent ProviderError for an ExtractionError, and any other error unchanged */
+/** @returns a permanent ProviderError for an ExtractionError, one to retry for missing data, and any other error unchanged */
 export function asProviderError(error: unknown): unknown {
+  if (error instanceof LanguageDataError) return new ProviderError(error.message, true);
   if (!(error instanceof ExtractionError)) return error;
   const sentence = SENTENCES[error.code] ?? ITEM_ERRORS[error.code];
   return new ProviderError(error.detail ? `${sentence} ${error.detail}` : sentence, false);

@@ -24,6 +24,8 @@ export interface ExtractorOptions {
   ocrProcesses?: number;
   /** For one scanned page, without waiting for a process. */
   ocrPageTimeoutMs?: number;
+  /** Holds the data of OCR languages other than English. */
+  languagesDir: string;
   /** How long an idle process waits for the next file or page. */
   idleMs?: number;
   limits?: Partial<ExtractionLimits>;
@@ -71,9 +73,9 @@ export const SMALL_TEXT_BYTES = 16 * 1024;
 const never = new AbortController().signal;
 
 /** Parsers and OCR in child processes, each with a time and a memory limit (E2003 when exceeded). */
-export function createExtractor(options: ExtractorOptions = {}): Extractor {
+export function createExtractor(options: ExtractorOptions): Extractor {
   const { processes = 2, memoryMb = 256, timeoutMs = 120_000, ocrProcesses = 2, ocrPageTimeoutMs = 120_000 } = options;
-  const { idleMs } = options;
+  const { languagesDir, idleMs } = options;
   const worker = new URL('./worker.js', import.meta.url);
   const documents = createProcessPool<ExtractionTask, ExtractionOutcome, ExtractionPart>({
     worker,
@@ -82,7 +84,7 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
     timeoutMs,
     idleMs,
   });
-  const pages = createPageReader({ processes: ocrProcesses, timeoutMs: ocrPageTimeoutMs, idleMs });
+  const pages = createPageReader({ processes: ocrProcesses, timeoutMs: ocrPageTimeoutMs, languagesDir, idleMs });
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
   async function parse(

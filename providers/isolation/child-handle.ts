@@ -21,8 +21,8 @@ import {
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
 /** The child reads untrusted input, so it gets none of the secrets in the environment. */
 const PASSED_ON = ['PATH', 'TZ', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'MALLOC_ARENA_MAX'];
-/** Fields of tasks that name files: the one that is read, and the one that a feed's pages are written to. */
-const FILES = ['path', 'contents'];
+/** Fields of tasks that name files: the one that is read, the one that a feed's pages are written to, and the folder of a language. */
+const FILES = ['path', 'contents', 'languageData'];
 /** What V8 and native allocators print before they abort for lack of memory. */
 const NO_MEMORY = /out of memory|heap limit|allocation fail|bad_alloc/i;
 /** Characters kept of what a child last wrote to stderr. */

@@ -7,8 +7,8 @@ import type { SubfeatureName } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, InputFile, ProviderOptions } from '../../domain/ai-jobs/provider.js';
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES, type OpenAiConfig } from '../../providers/ai-jobs/index.js';
-import { createExtractor } from '../../providers/extraction/index.js';
 import { bitmap } from '../fixtures/made-files.js';
+import { startExtractor } from '../support/extractor.js';
 import { temporaryFolder } from '../support/folder.js';
 import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { failsForGood } from './permanent-error.js';
@@ -16,7 +16,7 @@ import { failsForGood } from './permanent-error.js';
 const KEY = 'sk-very-secret';
 const PROMPT = 'The patient is called Ottilie Krähenbühl.';
 const folder = temporaryFolder('openai');
-const extractor = createExtractor();
+const extractor = startExtractor();
 let server: OpenAiServer;
 let providers: AiProviders;
 

@@ -5,9 +5,10 @@ import type { FeatureOutput } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, ValidatedInput } from '../../domain/ai-jobs/provider.js';
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders } from '../../providers/ai-jobs/index.js';
-import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import type { Extractor } from '../../providers/extraction/index.js';
 import { findChildren } from '../support/child-processes.js';
 import { PATIENCE_MS } from '../support/eventually.js';
+import { startExtractor } from '../support/extractor.js';
 import { failsForGood } from './permanent-error.js';
 
 type Local =
@@ -28,7 +29,7 @@ let providers: AiProviders;
 let article: string;
 
 beforeAll(async () => {
-  extractor = createExtractor();
+  extractor = startExtractor();
   providers = createAiProviders({ extractor, idleMs: PATIENCE_MS });
   article = await readFile(join(process.cwd(), 'test/fixtures/harbour-article.txt'), 'utf8');
 });

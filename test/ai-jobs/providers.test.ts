@@ -7,7 +7,8 @@ import { AI_FEATURES, type FeatureOutput, type SubfeatureName } from '../../doma
 import type { AiProviders, InputFile } from '../../domain/ai-jobs/provider.js';
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES } from '../../providers/ai-jobs/index.js';
-import { createExtractor, type Extractor } from '../../providers/extraction/index.js';
+import type { Extractor } from '../../providers/extraction/index.js';
+import { startExtractor } from '../support/extractor.js';
 import { failsForGood } from './permanent-error.js';
 
 const FIXTURES = join(process.cwd(), 'test/fixtures');
@@ -15,7 +16,7 @@ let extractor: Extractor;
 let providers: AiProviders;
 
 beforeAll(() => {
-  extractor = createExtractor();
+  extractor = startExtractor();
   providers = createAiProviders({ extractor });
 });
 afterAll(async () => {

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
-import { createExtractor, detectFileKind } from '../../providers/extraction/index.js';
+import { detectFileKind } from '../../providers/extraction/index.js';
 import { ANY, type ExpectedChunk, READ, REJECTED } from '../fixtures/file-set.js';
+import { startExtractor } from '../support/extractor.js';
 import { temporaryFolder } from '../support/folder.js';
 
 const folder = temporaryFolder('files');
-const extractor = createExtractor();
+const extractor = startExtractor();
 afterAll(() => extractor.close());
 
 /** The file name: the case's name before the colon. */
@@ -44,7 +45,7 @@ describe('files that are read', () => {
 
 describe('files that are rejected', () => {
   test.each(REJECTED)('$name is $code', async ({ name, file, code, message = /./, limits }) => {
-    const using = limits ? createExtractor({ limits }) : extractor;
+    const using = limits ? startExtractor({ limits }) : extractor;
     const rejection = expect(chunksOf(name, await file(), using)).rejects;
     await rejection.toMatchObject({ name: 'ExtractionError', code, message: expect.stringMatching(message) });
     if (limits) await using.close();

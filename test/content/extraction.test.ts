@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import sharp from 'sharp';
 import type { Extraction } from '../../domain/extraction.js';
-import { createExtractor, detectFileKind } from '../../providers/extraction/index.js';
+import { detectFileKind } from '../../providers/extraction/index.js';
 import { lettering } from '../fixtures/lettering.js';
 import { bitmap, bomb, docx, zip } from '../fixtures/made-files.js';
+import { startExtractor } from '../support/extractor.js';
 import { temporaryFolder } from '../support/folder.js';
 
 const FIXTURES = join(process.cwd(), 'test/fixtures');
 const folder = temporaryFolder('extraction');
-const extractor = createExtractor({ processes: 2 });
+const extractor = startExtractor({ processes: 2 });
 afterAll(() => extractor.close());
 
 /** Detects and extracts a file, as ingestion does. */
@@ -152,7 +153,7 @@ describe('pictures', () => {
   });
 
   test('a picture with too many pixels is E2003, and a picture without text is E2004', async () => {
-    const small = createExtractor({ limits: { maxPixels: 1_000 } });
+    const small = startExtractor({ limits: { maxPixels: 1_000 } });
     const blank = await sharp({ create: { width: 60, height: 60, channels: 3, background: 'white' } })
       .png()
       .toBuffer();
@@ -212,7 +213,7 @@ describe('invalid files', () => {
     }
   });
   test('a PDF over the page limit is E2003', async () => {
-    const strict = createExtractor({ limits: { maxPages: 1 } });
+    const strict = startExtractor({ limits: { maxPages: 1 } });
     await expect(read(join(FIXTURES, 'report.pdf'), 'report.pdf', strict)).rejects.toMatchObject({ code: 'E2003' });
     await strict.close();
   });
@@ -260,7 +261,7 @@ describe('invalid files', () => {
 
 describe('limits', () => {
   test('a parser over its time limit is E2003, and the next file is read', async () => {
-    const tooFast = createExtractor({ processes: 1, timeoutMs: 1 });
+    const tooFast = startExtractor({ processes: 1, timeoutMs: 1 });
     await expect(read(join(FIXTURES, 'handbook.docx'), 'handbook.docx', tooFast)).rejects.toMatchObject({
       code: 'E2003',
     });
@@ -269,7 +270,7 @@ describe('limits', () => {
   });
 
   test('a parser over its memory limit is E2003, and the next file is read', async () => {
-    const small = createExtractor({ processes: 1, memoryMb: 24 });
+    const small = startExtractor({ processes: 1, memoryMb: 24 });
     const table = `name,value,remark\n${'some words,12345,and some more words\n'.repeat(400_000)}`;
     await expect(content('large.csv', table, small)).rejects.toThrow(/over a processing limit.*memory/);
     expect(words(await content('small.txt', 'Still works.', small))).toBe('Still works.');

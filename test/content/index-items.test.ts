@@ -16,7 +16,6 @@ import { type RemovalRef, SUPERSEDED } from '../../domain/content/workflow-contr
 import { EmbeddingError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
-import { createExtractor } from '../../providers/extraction/index.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { identifySelf, isAlive } from '../../runtime/process-identity.js';
 import { createChunks } from '../../storage/content/chunks.js';
@@ -36,6 +35,7 @@ import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import { installTemporalLogger } from '../../worker/logging.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 import { collectionsDuringTests } from '../support/during-tests.js';
+import { startExtractor } from '../support/extractor.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { readyDatabase } from '../support/records.js';
 
@@ -44,7 +44,7 @@ describe('small items that are indexed together', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postback-groups-'));
   const org = 'groups';
   const database_id = 'tnt_groups';
-  const extractor = createExtractor({ processes: 1 });
+  const extractor = startExtractor({ processes: 1 });
   let index: SearchIndex;
   /** What the activities met: deliveries that were started, and the number of texts that were embedded. */
   let announced: string[];

@@ -1,31 +1,8 @@
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { createWorker, type Line, OEM } from 'tesseract.js';
 import type { OcrLanguage } from '../../../domain/ocr-languages.js';
 import { cleanText } from '../plain-text.js';
+import { LANGUAGE_DATA } from './language-data.js';
 import { isBlank } from './picture.js';
-
-/** The engine's names of languages. Each has a package with its trained data. */
-const NAMES: Record<OcrLanguage, string> = {
-  en: 'eng',
-  ar: 'ara',
-  de: 'deu',
-  es: 'spa',
-  fr: 'fra',
-  hi: 'hin',
-  it: 'ita',
-  ja: 'jpn',
-  nl: 'nld',
-  pl: 'pol',
-  pt: 'por',
-  tr: 'tur',
-  uk: 'ukr',
-  zh: 'chi_sim',
-};
-const { resolve } = createRequire(import.meta.url);
-
-/** The folder in a language's package. Nothing is downloaded and no cache is written. */
-const dataOf = (name: string) => join(dirname(resolve(`@tesseract.js-data/${name}`)), '4.0.0_best_int');
 
 /** Of 100. Even in the worst scans tested, only one word in twenty at this confidence was right; below it are dust and stains. */
 const MIN_CONFIDENCE = 25;
@@ -53,11 +30,14 @@ export interface OcrEngine {
   close(): Promise<void>;
 }
 
-/** Starts an engine, a thread that takes 0.2 s to start. It frees its memory only when it ends: 50 MB after six pages. */
-export async function startOcrEngine(language: OcrLanguage): Promise<OcrEngine> {
-  const name = NAMES[language];
-  const engine = await createWorker(name, OEM.LSTM_ONLY, {
-    langPath: dataOf(name),
+/**
+ * Starts an engine, a thread that takes 0.2 s to start. It frees its memory only when it ends: 50 MB after six pages.
+ * @param folder has the language's data
+ */
+export async function startOcrEngine(language: OcrLanguage, folder: string): Promise<OcrEngine> {
+  const engine = await createWorker(LANGUAGE_DATA[language].name, OEM.LSTM_ONLY, {
+    langPath: folder,
+    // Nothing is downloaded here, and no cache is written.
     cacheMethod: 'none',
     gzip: true,
     // Without a handler the library throws inside a message event, which would end the process.

@@ -5,6 +5,7 @@ import { DEFAULT_OCR_LANGUAGE, type OcrLanguage } from '../../../domain/ocr-lang
 import { createProcessPool } from '../../isolation/pool.js';
 import type { ExtractionLimits } from '../limits.js';
 import { runOnFile } from '../run-on-file.js';
+import { createLanguageData } from './language-data.js';
 import type { PageOutcome, PageTask, ScannedPage } from './page-worker.js';
 
 export interface PageReaderOptions {
@@ -12,6 +13,8 @@ export interface PageReaderOptions {
   processes: number;
   /** For one page, without waiting for a process. */
   timeoutMs: number;
+  /** Holds the data of languages other than English. */
+  languagesDir: string;
   /** How long an idle process waits for the next page. */
   idleMs?: number | undefined;
 }
@@ -66,6 +69,7 @@ const TABLES: Form<ScannedPage> = { ...WORDS, step: 'table-words', eraseLines: t
 
 /** OCR in child processes for rendered PDF pages and picture frames, shared by items and AI jobs. */
 export function createPageReader(options: PageReaderOptions): PageReader {
+  const languages = createLanguageData(options.languagesDir);
   const pool = createProcessPool<PageTask, PageOutcome>({
     worker: new URL('./page-worker.js', import.meta.url),
     processes: options.processes,
@@ -97,7 +101,8 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     const step = `${name}-${page}`;
     const saved = schema.safeParse(await checkpoints.load(step));
     if (saved.success) return saved.data;
-    const result = await runOnFile(pool, { ...file, page, limits, language, eraseLines }, signal, {
+    const languageData = await languages.folderOf(language);
+    const result = await runOnFile(pool, { ...file, page, limits, language, languageData, eraseLines }, signal, {
       subject: `page ${page}`,
       owner: org,
     });

@@ -13,8 +13,9 @@ export interface PageTask {
   /** From 1, or null to count the pages. */
   page: number | null;
   limits: ExtractionLimits;
-  /** Language of the text. */
+  /** Language of the text, and the folder with its data; not needed to count pages. */
   language?: OcrLanguage;
+  languageData?: string;
   /** Whether to read the page without the lines that are drawn on it. */
   eraseLines?: boolean;
 }
@@ -45,7 +46,7 @@ export default async function run(task: PageTask): Promise<PageOutcome> {
     } finally {
       pages.close();
     }
-    const recognized = await recognize(task.eraseLines ? await eraseRulingLines(image.png) : image.png, task.language);
+    const recognized = await recognize(task.eraseLines ? await eraseRulingLines(image.png) : image.png, task);
     const { width, height } = image;
     return { page: toPage(task.page, recognized, image), width, height, tsv: recognized.tsv };
   } catch (error) {
@@ -71,13 +72,16 @@ async function openPages({ path, kind, limits }: PageTask): Promise<Pages> {
 }
 
 /** One engine at a time, because each language takes memory. */
-async function recognize(png: Buffer, language: OcrLanguage = DEFAULT_OCR_LANGUAGE): Promise<Recognized> {
+async function recognize(
+  png: Buffer,
+  { language = DEFAULT_OCR_LANGUAGE, languageData }: PageTask,
+): Promise<Recognized> {
   if (engine && engine.language !== language) {
     const { reader: other } = engine;
     engine = undefined;
     await other.close();
   }
-  engine ??= { pages: 0, language, reader: await startOcrEngine(language) };
+  engine ??= { pages: 0, language, reader: await startOcrEngine(language, languageData!) };
   const { reader } = engine;
   let last = ++engine.pages >= PAGES_PER_ENGINE;
   try {
