@@ -116,6 +116,7 @@ function endedJob({ failed, at }: Ended): AiJobRecord {
     model: null,
     status: failed ? 'fail' : 'success',
     input: '{}',
+    bytes: 2,
     file_id: null,
     webhook_receiver: null,
     user_parameters: null,

@@ -3349,7 +3349,7 @@ export interface components {
             /** @constant */
             success: true;
             data: {
-                /** @description Bytes of the files and texts of all items, and of all uploads. */
+                /** @description Bytes of the files and texts of all items, of all uploads, of the inputs and results of AI jobs and crews, and of feedback. */
                 stored_bytes: {
                     used: number;
                     /** @description null is no limit. */

@@ -15,7 +15,8 @@ export type Quota = (typeof QUOTAS)[number];
 
 /** What each quota counts, for operators and clients. */
 export const QUOTA_DESCRIPTIONS: Record<Quota, string> = {
-  stored_bytes: 'Bytes of the files and texts of all items, and of all uploads.',
+  stored_bytes:
+    'Bytes of the files and texts of all items, of all uploads, of the inputs and results of AI jobs and crews, and of feedback.',
   items: 'Items of all databases.',
   databases: 'Databases, until their deletion has finished.',
   connectors: 'Connectors.',

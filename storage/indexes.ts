@@ -5,6 +5,9 @@ import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import { OPEN_AUTHENTICATION_STATES } from '../domain/payments/states.js';
 import { UNFINISHED_DELIVERY_STATES } from '../domain/webhooks/states.js';
 
+/** The bytes of an organisation's records: sums are read from this index alone. */
+export const BYTES_INDEX = { org: 1, bytes: 1 } as const;
+
 /** Indexes that queries name as hints: others begin with the organisation too, and MongoDB would compare their plans. */
 export const LIST_INDEX = { org: 1, database_id: 1, indexing_status: 1, type: 1, _id: -1 } as const;
 export const COLLECTION_INDEX = {
@@ -79,6 +82,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   feedback: [
     { key: { org: 1, database_id: 1, _id: -1, rating: 1 } },
     { key: { org: 1, database_id: 1, source_id: 1, _id: -1, rating: 1 } },
+    { key: BYTES_INDEX },
     // One rating per voter and query counts.
     { key: { org: 1, vote: 1 }, unique: true, partialFilterExpression: { counts: true } },
   ],
@@ -142,6 +146,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   ai_jobs: [
     // Lists with any filter: an absent filter is queried as the list of all values.
     { key: JOB_LIST_INDEX },
+    { key: BYTES_INDEX },
     {
       key: { check_at: 1 },
       name: 'to_check',
@@ -160,7 +165,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: { org: 1, group: 1 }, partialFilterExpression: { group: { $exists: true } } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
-  ai_job_results: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  ai_job_results: [{ key: BYTES_INDEX }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   checkpoints: [{ key: { org: 1, owner: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   // The second index is for the use of an organisation.
   uploads: [{ key: { expires_at: 1 } }, { key: { org: 1, size: 1 } }],
@@ -182,6 +187,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
       partialFilterExpression: { status: { $in: UNFINISHED_EXECUTION_STATUSES } },
     },
     { key: { org: 1, crew: 1, created_at: -1, _id: -1 } },
+    { key: BYTES_INDEX },
     { key: { org: 1, crew: 1, status: 1, created_at: -1, _id: -1 } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],

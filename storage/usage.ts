@@ -2,13 +2,14 @@ import type { ClientSession, Collection } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
 import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import type { AddedUse } from '../domain/quotas.js';
-import type { AiJobRecord } from './ai-jobs/job-record.js';
+import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/job-record.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
 import type { ConnectorRecord } from './connectors/connectors.js';
 import type { DatabaseRecord } from './content/databases.js';
+import type { FeedbackRecord } from './content/feedback.js';
 import type { ItemRecord } from './content/items.js';
 import type { CrewExecutionRecord } from './crews/execution-record.js';
-import { COLLECTION_INDEX } from './indexes.js';
+import { BYTES_INDEX, COLLECTION_INDEX } from './indexes.js';
 
 /** Quotas that are measured and guarded together. */
 export const MEASURES = ['storage', 'databases', 'connectors', 'jobs', 'crews'] as const;
@@ -16,9 +17,11 @@ export type Measure = (typeof MEASURES)[number];
 
 interface UsageCollections {
   aiJobs: Collection<AiJobRecord>;
+  aiJobResults: Collection<AiJobResultRecord>;
   connectors: Collection<ConnectorRecord>;
   crewExecutions: Collection<CrewExecutionRecord>;
   databases: Collection<DatabaseRecord>;
+  feedback: Collection<FeedbackRecord>;
   items: Collection<ItemRecord>;
   uploads: Collection<UploadRecord>;
 }
@@ -41,7 +44,8 @@ export function createUsage(collections: UsageCollections, staleReads: UsageColl
 }
 
 function measuresOf(collections: UsageCollections) {
-  const { aiJobs, connectors, crewExecutions, databases, items, uploads } = collections;
+  const { aiJobs, aiJobResults, connectors, crewExecutions, databases, feedback, items, uploads } = collections;
+  const withTexts = [aiJobs, aiJobResults, crewExecutions, feedback] as unknown as Collection<{ org: string }>[];
 
   async function measureItems(org: string, session?: ClientSession) {
     const [sum] = await items
@@ -71,12 +75,25 @@ function measuresOf(collections: UsageCollections) {
     return sum ?? { uploads: 0, bytes: 0 };
   }
 
+  /** Bytes of the records of one collection, which have them in `bytes`. */
+  async function measureTexts(collection: Collection<{ org: string }>, org: string, session?: ClientSession) {
+    const [sum] = await collection
+      .aggregate<{ bytes: number }>(
+        [{ $match: { org } }, { $project: { _id: 0, bytes: 1 } }, { $group: { _id: null, bytes: { $sum: '$bytes' } } }],
+        { hint: BYTES_INDEX, session },
+      )
+      .toArray();
+    return sum?.bytes ?? 0;
+  }
+
   const measures: Record<Measure, (org: string, session?: ClientSession) => Promise<AddedUse>> = {
     async storage(org, session) {
       // One after the other: a transaction runs one command at a time.
       const stored = await measureItems(org, session);
       const uploaded = await measureUploads(org, session);
-      return { items: stored.items, uploads: uploaded.uploads, stored_bytes: stored.bytes + uploaded.bytes };
+      let stored_bytes = stored.bytes + uploaded.bytes;
+      for (const collection of withTexts) stored_bytes += await measureTexts(collection, org, session);
+      return { items: stored.items, uploads: uploaded.uploads, stored_bytes };
     },
     databases: async (org, session) => ({ databases: await databases.countDocuments({ org }, { session }) }),
     connectors: async (org, session) => ({

@@ -57,7 +57,7 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
     'indexes.ts',
     'organisation-records.ts',
     'queries.ts',
-    'updates.ts',
+    'bulk-update.ts',
   ],
   'the id of a record is its organisation, or begins with it': [
     'organisations.ts',

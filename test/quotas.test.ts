@@ -201,11 +201,54 @@ describe('quotas of an organisation', () => {
       },
     ]);
     await crew.reaches(execution, 'pending_human_input');
-    expect(await used(api)).toEqual({ running_crews: 1, uploads: 1, stored_bytes: 4 });
+    expect(await used(api)).toEqual({ running_crews: 1, uploads: 1, stored_bytes: expect.any(Number) });
     await crew.resume(execution, { task_id: 'draft_reply', is_approve: true });
     await crew.reaches(execution, 'completed');
-    expect(await used(api)).toEqual({ uploads: 1, stored_bytes: 4 });
+    expect(await used(api)).toEqual({ uploads: 1, stored_bytes: expect.any(Number) });
     await eventually('room for an execution', async () => (await crew.kickoff({ inputs })).status === 200);
+  });
+
+  test('of bytes count inputs and results of jobs and crews, and feedback, and reject each of them', async () => {
+    const org = 'quotas-texts';
+    const api = await clientOf(org);
+    const jobs = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);
+    const crew = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, org, 'crew_org')).key);
+    const bytes = async () => (await usageOf(api)).stored_bytes.used;
+    /** @returns by how much the use grows */
+    const growth = async (work: () => Promise<unknown>) => {
+      const before = await bytes();
+      await work();
+      return (await bytes()) - before;
+    };
+    await api.createDatabase('store');
+    const rate = () => api.post('/feedback', { database: 'store', query: 'where?', rating: 1, comment: 'Größe' });
+    expect(await growth(rate)).toBe('where?'.length + 7);
+
+    const input = { text: 'Guten Tag, wie geht es Ihnen? '.repeat(20) };
+    const submit = () => jobs.submit('text/language_detection/eld', input);
+    expect(await growth(async () => jobs.finished(await submit()))).toBeGreaterThan(JSON.stringify(input).length);
+
+    const inputs = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
+    let execution = '';
+    const started = await growth(async () => {
+      execution = await crew.start(inputs);
+      await crew.reaches(execution, 'pending_human_input');
+    });
+    const outputs = async () => {
+      const { tasks } = (await crew.get(`/crews/support-reply/${execution}/status`)).body;
+      return tasks.reduce((sum: number, { output }: { output?: string }) => sum + Buffer.byteLength(output ?? ''), 0);
+    };
+    expect(started).toBe(JSON.stringify(inputs).length + (await outputs()));
+    expect(await outputs()).toBeGreaterThan(0);
+
+    await setLimits(org, { stored_bytes: await bytes() });
+    const resume = { task_id: 'draft_reply', is_approve: false, human_feedback: 'Shorter.' };
+    for (const send of [rate, submit, () => crew.kickoff({ inputs }), () => crew.resume(execution, resume)]) {
+      const { status, body } = (await send()) as { status: number; body: { error: unknown; message?: string } };
+      expect([status, JSON.stringify(body)]).toEqual([403, expect.stringContaining('The quota stored_bytes')]);
+    }
+    await setLimits(org, { stored_bytes: null });
+    expect(await growth(() => crew.resume(execution, resume))).toBeGreaterThanOrEqual('Shorter.'.length);
   });
 
   test('the use equals the contents after a mixed sequence of operations', async () => {

@@ -87,7 +87,12 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         let stored: AiJobRecord | null = null;
         try {
           await respondWith({ job_id, status, created_at, feature, subfeature, provider, model }, (tx) =>
-            deps.quotas.admit(job.org, { queued_jobs: 1 }, (session) => aiJobs.add(job, session), tx),
+            deps.quotas.admit(
+              job.org,
+              { queued_jobs: 1, stored_bytes: job.bytes },
+              (session) => aiJobs.add(job, session),
+              tx,
+            ),
           );
           stored = job;
         } finally {

@@ -9,6 +9,7 @@ import type { Databases } from '../../storage/content/databases.js';
 import type { Feedback } from '../../storage/content/feedback.js';
 import type { Items } from '../../storage/content/items.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
+import type { Quotas } from '../../storage/quotas.js';
 import { contentOperations } from '../content-operations.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
@@ -57,6 +58,7 @@ export interface FeedbackDependencies {
   chunks: Chunks;
   feedback: Feedback;
   idempotencyKeys: IdempotencyKeys;
+  quotas: Pick<Quotas, 'admit'>;
 }
 
 /** Ratings of query results by clients. */
@@ -89,7 +91,9 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
           rating: body.rating,
           comment: body.comment ?? null,
         });
-        await respondWith({ id: record._id }, (tx) => deps.feedback.add(record, tx));
+        await respondWith({ id: record._id }, (tx) =>
+          deps.quotas.admit(org, { stored_bytes: record.bytes }, (session) => deps.feedback.add(record, session), tx),
+        );
       },
     ),
   );

@@ -78,7 +78,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         await respondWith({ kickoff_id, execution_id: kickoff_id }, (tx) =>
           deps.quotas.admit(
             execution.org,
-            { running_crews: 1 },
+            { running_crews: 1, stored_bytes: execution.bytes },
             (session) => deps.crewExecutions.add(execution, session),
             tx,
           ),

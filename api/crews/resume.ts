@@ -4,6 +4,7 @@ import { resumeRequestSchema, type WebhookUrls, webhookUrlsOf } from '../../doma
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
+import { textBytes } from '../../domain/text-bytes.js';
 import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback, CrewFeedbackRecord } from '../../storage/crews/feedback.js';
 import type { RequestState } from '../request-context.js';
@@ -99,10 +100,11 @@ function newFeedback(
  * the workflow rejects the feedback, and kept when the outcome is unknown.
  */
 async function applyFeedback(
-  { crewFeedback, crewExecutions, starters }: ResumeDependencies,
+  { crewFeedback, crewExecutions, quotas, starters }: ResumeDependencies,
   record: CrewFeedbackRecord,
 ): Promise<ResumeStatus> {
-  await crewFeedback.add(record);
+  const added = { stored_bytes: textBytes(record.text) };
+  await quotas.admit(record.org, added, (tx) => crewFeedback.add(record, tx));
   const { _id: feedback, org, execution, task, attempt, is_approve } = record;
   try {
     return await starters.resumeCrew({ execution, org, task, attempt, feedback, is_approve }, () =>

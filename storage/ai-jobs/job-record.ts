@@ -5,6 +5,7 @@ import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import type { JobStatus } from '../../domain/ai-jobs/states.js';
 import type { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import { newJobId } from '../../domain/ids.js';
+import { textBytes } from '../../domain/text-bytes.js';
 
 export interface AiJobRecord {
   /** UUID. */
@@ -22,6 +23,8 @@ export interface AiJobRecord {
   webhook_receiver: string | null;
   /** JSON, as the client sent it. */
   user_parameters: string | null;
+  /** Bytes of the input and the parameters, for the use of an organisation. */
+  bytes: number;
   show_original_response: boolean;
   /** Milliseconds from the start until the job fails. */
   time_limit_ms: number;
@@ -54,6 +57,8 @@ export interface AiJobResultRecord {
   org: string;
   output: Binary;
   original: Binary | null;
+  /** Bytes of both, for the use of an organisation. */
+  bytes: number;
   /** The same as the job's; set when the job finishes. */
   expires_at: Date | null;
 }
@@ -66,17 +71,20 @@ const pack = async (text: string) => new Binary(await promisify(gzip)(text));
 const unpack = async (packed: Binary) => (await promisify(gunzip)(packed.value())).toString();
 
 /** A result as it is stored. */
-export type PackedResult = Pick<AiJobResultRecord, 'output' | 'original'>;
+export type PackedResult = Pick<AiJobResultRecord, 'output' | 'original'> & { bytes: number };
 
 /** @throws RangeError when the result is too large, even compressed */
 export async function packResult({ output, original }: AiJobResult): Promise<PackedResult> {
   const packed = { output: await pack(output), original: original === null ? null : await pack(original) };
-  if (packed.output.length() + (packed.original?.length() ?? 0) > MAX_PACKED_BYTES)
-    throw new RangeError('the result is too large to be stored');
-  return packed;
+  const bytes = packed.output.length() + (packed.original?.length() ?? 0);
+  if (bytes > MAX_PACKED_BYTES) throw new RangeError('the result is too large to be stored');
+  return { ...packed, bytes };
 }
 
-export async function unpackResult({ output, original }: PackedResult): Promise<AiJobResult> {
+export async function unpackResult({
+  output,
+  original,
+}: Pick<AiJobResultRecord, 'output' | 'original'>): Promise<AiJobResult> {
   return { output: await unpack(output), original: original && (await unpack(original)) };
 }
 
@@ -103,6 +111,7 @@ export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
   return {
     ...request,
     _id: newJobId(),
+    bytes: textBytes(request.input, request.user_parameters),
     status: 'queued',
     error_code: null,
     error_message: null,

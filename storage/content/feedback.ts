@@ -3,6 +3,7 @@ import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { RatingTally } from '../../domain/content/ranking.js';
 import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
+import { textBytes } from '../../domain/text-bytes.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
@@ -24,6 +25,8 @@ export interface FeedbackRecord {
   /** -1 to 1. */
   rating: number;
   comment: string | null;
+  /** Bytes of the query and the comment, for the use of an organisation. */
+  bytes: number;
   /** Hash of database, collection, source, API key and query. Only the last rating with the same hash counts. */
   vote: string;
   /** Whether this is the last rating with its vote. */
@@ -76,13 +79,14 @@ export function createFeedback({
      * @returns a record that is not stored yet, so that a saved response can contain its id
      */
     newFeedback(database: DatabaseRecord, keyId: string, input: FeedbackInput): FeedbackRecord {
-      const { query, collection, source_id } = input;
+      const { query, collection, source_id, comment } = input;
       return {
         _id: newFeedbackId(),
         org: database.org,
         database_id: database._id,
         database: database.name,
         ...input,
+        bytes: textBytes(query, comment),
         vote: sha256Hex(JSON.stringify([database._id, collection, source_id, keyId, query])),
         counts: true,
         created_at: new Date(),

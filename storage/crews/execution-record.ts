@@ -1,6 +1,7 @@
 import type { CrewDefinition, CrewInputs, ExecutionErrorCode, WebhookUrls } from '../../domain/crews/crews.js';
 import type { CrewTaskStatus, ExecutionStatus } from '../../domain/crews/states.js';
 import { newExecutionId } from '../../domain/ids.js';
+import { textBytes } from '../../domain/text-bytes.js';
 
 export interface CrewExecutionRecord {
   /** UUID. */
@@ -13,6 +14,8 @@ export interface CrewExecutionRecord {
   inputs: string;
   /** JSON, as the client sent it. */
   meta: string | null;
+  /** Bytes of inputs, `meta`, feedback and the outputs of all attempts, for the use of an organisation. */
+  bytes: number;
   status: ExecutionStatus;
   /** URLs of the kickoff, then of the latest resume. */
   urls: WebhookUrls;
@@ -55,13 +58,15 @@ export function newExecution(
   urls: WebhookUrls,
   now: Date,
 ): CrewExecutionRecord {
+  const givenInputs = JSON.stringify(inputs);
   return {
     _id: newExecutionId(),
     org,
     crew: definition.name,
     definition,
-    inputs: JSON.stringify(inputs),
+    inputs: givenInputs,
     meta,
+    bytes: textBytes(givenInputs, meta),
     status: 'running',
     urls,
     tasks: definition.tasks.map(({ name: task_id, agent }) => {

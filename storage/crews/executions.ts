@@ -2,6 +2,7 @@ import type { ClientSession, Collection, Filter } from 'mongodb';
 import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
+import { textBytes } from '../../domain/text-bytes.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DatabaseClock } from '../clock.js';
 import { BY_ID, staleRecords } from '../queries.js';
@@ -12,6 +13,9 @@ import type { CrewFeedbackRecord } from './feedback.js';
 import type { CrewStepRecord } from './steps.js';
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
+
+/** The feedback of a deadline that rejects. */
+const NOT_APPROVED = 'Nobody approved the output in time.';
 
 /**
  * Executions of crews. Every change of status is one conditional update, so that a repeated step changes nothing.
@@ -37,7 +41,7 @@ export function createCrewExecutions(
   const decide = (
     ref: AttemptRef,
     isApprove: boolean,
-    changes: Partial<Pick<CrewExecutionRecord, 'urls'>>,
+    { feedback, ...changes }: Partial<Pick<CrewExecutionRecord, 'urls'>> & { feedback: string },
     now: Date,
     tx: ClientSession,
   ): Promise<CrewExecutionRecord | null> =>
@@ -51,7 +55,7 @@ export function createCrewExecutions(
           waiting_since: null,
           check_at: now,
         },
-        $inc: { sequence: isApprove ? 1 : 0 },
+        $inc: { sequence: isApprove ? 1 : 0, bytes: textBytes(feedback) },
       },
       { session: tx, returnDocument: 'after' },
     );
@@ -138,7 +142,8 @@ export function createCrewExecutions(
             'tasks.$.output': output,
             ...(humanInput ? { status: 'pending_human_input', waiting_since: now } : {}),
           },
-          $inc: { sequence: 1 },
+          // The output of an earlier attempt is kept with its feedback.
+          $inc: { sequence: 1, bytes: textBytes(output) },
         },
         { session: tx, returnDocument: 'after' },
       );
@@ -156,7 +161,8 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const feedback = await crewFeedback.findOne({ _id: feedbackId, ...recordsOf(org), execution }, { session: tx });
       if (!feedback) return null;
-      const resumed = await decide({ execution, org, task, attempt }, is_approve, { urls: feedback.urls }, now, tx);
+      const changes = { urls: feedback.urls, feedback: feedback.text };
+      const resumed = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
       const applied = { $set: { applied_at: now, output } };
@@ -175,7 +181,13 @@ export function createCrewExecutions(
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const decided = await decide({ execution, org, task, attempt }, is_approve, {}, now, tx);
+      const decided = await decide(
+        { execution, org, task, attempt },
+        is_approve,
+        { feedback: is_approve ? '' : NOT_APPROVED },
+        now,
+        tx,
+      );
       if (decided && !is_approve) {
         const { output } = decided.tasks.find(({ task_id }) => task_id === task)!;
         const feedback: CrewFeedbackRecord = {
@@ -184,7 +196,7 @@ export function createCrewExecutions(
           execution,
           task,
           attempt,
-          text: 'Nobody approved the output in time.',
+          text: NOT_APPROVED,
           is_approve,
           urls: decided.urls,
           created_at: now,

@@ -1,4 +1,4 @@
-import type { Collection } from 'mongodb';
+import type { ClientSession, Collection } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
 import { BY_ID } from '../queries.js';
 import type { RecordsOf } from '../records-of.js';
@@ -38,8 +38,8 @@ export function createCrewFeedback({
 }) {
   return {
     /** Stores feedback before the workflow applies it. */
-    async add(feedback: CrewFeedbackRecord): Promise<void> {
-      await crewFeedback.insertOne(feedback);
+    async add(feedback: CrewFeedbackRecord, tx?: ClientSession): Promise<void> {
+      await crewFeedback.insertOne(feedback, { session: tx });
     },
 
     /** Removes feedback that was rejected; feedback that was applied stays. */
