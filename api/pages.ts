@@ -76,8 +76,8 @@ authentication.</p>
 </ul>
 <h2>On the command line</h2>
 <pre>npx postback databases create library
-npx postback ingest README.md docs --database library --watch
-npx postback query "How are webhooks signed?" --database library
+npx postback ingest examples --database library --watch
+npx postback query "How often does the lamp flash?" --database library
 npx postback listen --register
 npx postback doctor</pre>
 </main>

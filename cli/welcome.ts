@@ -6,8 +6,8 @@ import { type DevelopmentFile, developmentFilePath } from './data-folder.js';
 
 /** An installed package has no npm scripts, and its documents lie elsewhere. */
 const COMMANDS = existsSync(new URL('../../tsconfig.json', import.meta.url))
-  ? { start: 'npm start', demo: 'npm run demo', examples: 'README.md docs' }
-  : { start: 'npx postback start', demo: 'npx postback demo', examples: 'node_modules/postback/docs' };
+  ? { start: 'npm start', demo: 'npm run demo', examples: 'examples' }
+  : { start: 'npx postback start', demo: 'npx postback demo', examples: 'node_modules/postback/examples' };
 
 /**
  * The message that `npm start` prints when the instance is ready: addresses, a key, and commands to paste.
@@ -39,11 +39,11 @@ ${styleText('green', '●')} ${bold('Postback is ready')}
   Logs          ${shown(join(dataDir, 'logs'))}
 
 ${bold('Try it')} ${dim('in another terminal')}
-
   npx postback databases create library
   npx postback ingest ${COMMANDS.examples} --database library --watch
-  npx postback query "How are webhooks signed?" --database library
-  curl ${file.api_url}/context/list?database=library \\
+  npx postback query "How often does the lamp flash?" --database library
+  KEY=${file.keys.api}
+  curl '${file.api_url}/context/list?database=library' \\
     -H 'API-Version: 2' -H "Authorization: Bearer $KEY"
 
   ${dim(`${COMMANDS.demo} shows the whole path with webhooks. Ctrl-C stops everything.`)}

@@ -105,7 +105,7 @@ const NoItems = ({ database, status }) =>
     ? html`<${ui.Empty} title=${`No item is ${words(status)}.`}><a href=${linkTo('items', { database })}>Show all items</a></${ui.Empty}>`
     : html`
         <${ui.Empty} title="This database is empty. Ingest files, folders or text:">
-          <${ui.Command}>${`npx postback ingest README.md docs --database ${database} --watch`}</${ui.Command}>
+          <${ui.Command}>${`npx postback ingest examples --database ${database} --watch`}</${ui.Command}>
           <p>Or let a <a href=${linkTo('connectors')}>connector</a> fetch a site, a feed or a bucket.</p>
         </${ui.Empty}>
       `;

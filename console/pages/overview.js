@@ -198,7 +198,7 @@ const FirstSteps = () => html`
   <section class="card">
     <${Empty} title="Nothing here yet. Index your first files:">
       <${Command}>npx postback databases create library</${Command}>
-      <${Command}>npx postback ingest README.md docs --database library --watch</${Command}>
+      <${Command}>npx postback ingest examples --database library --watch</${Command}>
       <p>Then ask them something on the page <a href=${linkTo('search')}>Search</a>. This page follows the work.</p>
     </${Empty}>
   </section>

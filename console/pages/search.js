@@ -53,7 +53,7 @@ function Question({ databases, database, question, mode }) {
   return html`
     <form class="question" role="search" onSubmit=${onSubmit}>
       <label class="field grow"><span>Question</span>
-        <input type="search" name="q" ref=${input} defaultValue=${question} required placeholder="How are webhooks signed?" />
+        <input type="search" name="q" ref=${input} defaultValue=${question} required placeholder="How often does the lamp flash?" />
       </label>
       <${Select} label="Database" value=${database} options=${databases.map((name) => [name, name])} onChange=${(/** @type {string} */ value) => ask({ database: value })} />
       <${Select} label="By" value=${mode} options=${MODES} onChange=${(/** @type {string} */ value) => ask({ by: value })} />
