@@ -1,24 +1,28 @@
+import { newDeliveryId } from '../../domain/ids.js';
 import type { IndexingEvent } from '../../domain/webhooks/events.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/job-record.js';
 import { type DatabaseRecord, newDatabase } from '../../storage/content/databases.js';
 import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import { withDb } from './mongodb.js';
 
 /** A pending delivery as the completion of an item stores it. */
 export function deliveryRecord({
   _id,
   org,
   now,
+  doc_id = 'report.pdf',
   has_workflow = true,
 }: {
   _id: string;
   org: string;
   now: Date;
+  doc_id?: string;
   has_workflow?: boolean;
 }): DeliveryRecord {
   const payload: IndexingEvent = {
     event: 'indexing.status_changed',
     delivery_id: _id,
-    id: 'report.pdf',
+    id: doc_id,
     database: 'library',
     collection: 'default',
     tenant_id: 'tnt_test',
@@ -27,9 +31,16 @@ export function deliveryRecord({
     timestamp: now.toISOString(),
     version: 1,
   };
-  const { event: event_type, id: doc_id, status: indexing_status } = payload;
+  const { event: event_type, status: indexing_status } = payload;
   const delivery = { _id, org, dedupe_key: `item/${_id}/1`, event_type, doc_id, indexing_status, payload, now };
   return pendingDelivery(delivery, has_workflow);
+}
+
+/** Stores a delivery that is due, without the item that it is about. @returns its id */
+export async function storeDelivery(mongodbUri: string, org: string, doc_id?: string): Promise<string> {
+  const delivery = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), doc_id, has_workflow: false });
+  await withDb(mongodbUri, (db) => db.collection<DeliveryRecord>('deliveries').insertOne(delivery));
+  return delivery._id;
 }
 
 /** A queued job as a submission writes it. */

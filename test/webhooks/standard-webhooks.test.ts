@@ -9,6 +9,7 @@ import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 import { pythonEnvironmentWith } from '../support/python.js';
 import { type Received, startReceiver } from '../support/receiver.js';
+import { storeDelivery } from '../support/records.js';
 
 const CREW_INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };
 
@@ -16,7 +17,6 @@ const { apiUrl, mongodbUri } = sharedProduct();
 const org = 'standard-webhooks';
 const api = await clientOf(org);
 const receiver = await startReceiver();
-await api.createDatabase('notes');
 afterAll(() => receiver.close());
 
 describe('Standard Webhooks', () => {
@@ -30,14 +30,9 @@ describe('Standard Webhooks', () => {
   });
 
   const rotate = async (body?: object) => (await api.post('/webhooks/indexing/signing-secret', body)).body.data;
-  const ingestNote = async () => {
-    const id = `note ${++items} ü`;
-    await api.ingest({ database: 'notes', memories: JSON.stringify([{ id, text: `Note ${items}: grüße.` }]) });
-    return id;
-  };
   const webhook = async () => {
-    const id = await ingestNote();
-    return receiver.waitFor('the webhook', ({ json }) => json.id === id);
+    const id = await storeDelivery(mongodbUri, org, `note ${++items} ü`);
+    return receiver.waitFor('the webhook', ({ json }) => json.delivery_id === id);
   };
   const standardHeaders = ({ headers }: Received) => ({
     'webhook-id': String(headers['webhook-id']),

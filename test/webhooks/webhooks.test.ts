@@ -5,6 +5,7 @@ import { clientDuringTests, receiverDuringTests } from '../support/during-tests.
 import { eventually } from '../support/eventually.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { startReceiver } from '../support/receiver.js';
+import { storeDelivery } from '../support/records.js';
 
 describe('webhooks of the indexing service', () => {
   const product = sharedProduct();
@@ -31,11 +32,8 @@ describe('webhooks of the indexing service', () => {
   }
 
   const register = (extra: object = {}) => api.post('/webhooks/indexing', { url: receiver.url, ...extra });
-  const deliveryOf = (id: string) =>
-    eventually(`delivery of ${id}`, async () => {
-      const { data } = (await api.get('/webhooks/indexing/deliveries?limit=100')).body;
-      return data.deliveries.find((delivery: { doc_id: string }) => delivery.doc_id === id);
-    });
+  /** A delivery that no item was indexed for. */
+  const deliver = (doc_id?: string) => storeDelivery(product.mongodbUri, 'webhooks', doc_id);
   const inState = (id: string, state: string) =>
     eventually(`${id} ${state}`, async () => {
       const { data } = (await api.get(`/webhooks/indexing/deliveries/${id}`)).body;
@@ -87,8 +85,7 @@ describe('webhooks of the indexing service', () => {
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       version: 1,
     });
-    const delivery = await deliveryOf(id);
-    expect(await inState(delivery.delivery_id, 'delivered')).toMatchObject({
+    expect(await inState(String(request.json.delivery_id), 'delivered')).toMatchObject({
       doc_id: id,
       indexing_status: 'completed',
       attempts: 1,
@@ -101,8 +98,8 @@ describe('webhooks of the indexing service', () => {
 
   test('a webhook without a secret has no signature header', async () => {
     await register();
-    const id = await ingestNote();
-    const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
+    const id = await deliver();
+    const request = await receiver.waitFor('the webhook', ({ json }) => json.delivery_id === id);
     expect(request.headers).not.toHaveProperty('x-service-signature');
   });
 
@@ -124,8 +121,8 @@ describe('webhooks of the indexing service', () => {
     expect((await register({ event_types: [] })).status).toBe(422);
     expect((await register({ event_types: ['something.else'] })).status).toBe(422);
     expect(await api.post('/webhooks/indexing', {})).toMatchObject({ status: 400 });
-    const id = await ingestNote();
-    const request = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
+    const id = await deliver();
+    const request = await receiver.waitFor('the webhook', ({ json }) => json.delivery_id === id);
     expect(request.headers['x-service-signature']).toBe(
       `sha256=${createHmac('sha256', 'sixteen or more characters').update(request.body).digest('hex')}`,
     );
@@ -146,8 +143,7 @@ describe('webhooks of the indexing service', () => {
   test('a failed delivery waits for its next attempt, and a manual retry ends the wait', async () => {
     await register();
     receiver.respond = (_request, count) => ({ status: count <= 2 ? 500 : 204 });
-    const id = await ingestNote();
-    const { delivery_id } = await deliveryOf(id);
+    const delivery_id = await deliver();
     // Two attempts fail; the third follows after minutes.
     const waiting = await eventually('the second failure', async () => {
       const { data } = (await api.get(`/webhooks/indexing/deliveries/${delivery_id}`)).body;
@@ -169,8 +165,7 @@ describe('webhooks of the indexing service', () => {
   test('a permanently failed delivery is sent again by a manual retry', async () => {
     await register();
     receiver.respond = () => ({ status: 410 });
-    const id = await ingestNote();
-    const { delivery_id } = await deliveryOf(id);
+    const delivery_id = await deliver();
     await inState(delivery_id, 'permanently_failed');
     receiver.respond = () => ({ status: 204 });
     expect((await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`)).body.data).toMatchObject({
@@ -228,8 +223,7 @@ describe('webhooks of the indexing service', () => {
   test('a secret that is rotated while a delivery waits signs the next attempt', async () => {
     await register({ signing_secret: 'the previous secret' });
     receiver.respond = () => ({ status: 500 });
-    const id = await ingestNote();
-    const { delivery_id } = await deliveryOf(id);
+    const delivery_id = await deliver();
     await inState(delivery_id, 'failed');
     const { signing_secret } = (await api.post('/webhooks/indexing/signing-secret')).body.data;
     receiver.respond = () => ({ status: 204 });
@@ -244,7 +238,7 @@ describe('webhooks of the indexing service', () => {
   test('a delivery expires 30 days after it ended; a retried delivery and items do not expire', async () => {
     await register();
     receiver.respond = () => ({ status: 410 });
-    const { delivery_id } = await deliveryOf(await ingestNote());
+    const delivery_id = await deliver();
     await inState(delivery_id, 'permanently_failed');
     await withDb(product.mongodbUri, async (db) => {
       const deliveries = db.collection<{ _id: string; expires_at: Date | null; updated_at: Date }>('deliveries');
@@ -271,7 +265,7 @@ describe('webhooks of the indexing service', () => {
     });
     receiver.hold = () => held;
     receiver.respond = () => ({ status: 500 });
-    const { delivery_id } = await deliveryOf(await ingestNote());
+    const delivery_id = await deliver();
     expect(await inState(delivery_id, 'sweeping')).toMatchObject({ attempts: 1, attempt_log: [] });
     const early = await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
     expect([early.status, early.body.error?.code]).toEqual([409, 'DELIVERY_NOT_RETRYABLE']);
@@ -283,8 +277,8 @@ describe('webhooks of the indexing service', () => {
 
   test('deliveries are listed newest first, in pages and filtered by status', async () => {
     await register();
-    const ids = [await ingestNote(), await ingestNote(), await ingestNote()];
-    for (const id of ids) await inState((await deliveryOf(id)).delivery_id, 'delivered');
+    const ids = ['first', 'second', 'third'];
+    for (const id of ids) await inState(await deliver(id), 'delivered');
     const seen: string[] = [];
     let cursor: string | null = null;
     do {
@@ -294,7 +288,7 @@ describe('webhooks of the indexing service', () => {
       seen.push(data.deliveries[0].doc_id);
       cursor = data.next_cursor;
       // A newer delivery does not change the following pages.
-      if (seen.length === 1) await inState((await deliveryOf(await ingestNote())).delivery_id, 'delivered');
+      if (seen.length === 1) await inState(await deliver('newer'), 'delivered');
     } while (cursor !== null && seen.length < 3);
     expect(seen).toEqual([...ids].reverse());
     expect((await api.get('/webhooks/indexing/deliveries?cursor=nonsense')).status).toBe(400);
