@@ -33,11 +33,25 @@ export interface EmbeddingTarget {
   generation: number;
 }
 
+/** Embeds the chunks of one organisation that have no vector yet, and adds their vectors to them. */
+export async function embedMissing(
+  model: Pick<Embedder, 'embedDocuments'>,
+  all: readonly EmbeddedChunk[],
+  org: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const missing = all.filter((chunk) => chunk.vector === null);
+  if (missing.length === 0) return;
+  const texts = missing.map((chunk) => searchableText(chunk.title, chunk));
+  const vectors = await model.embedDocuments(texts, signal, org);
+  for (const [n, chunk] of missing.entries()) chunk.vector = vectors[n]!;
+}
+
 /**
- * Embeds and stores missing vectors batch by batch, and adds them to the given chunks.
+ * Embeds stored chunks that have no vector yet, and stores their vectors batch by batch.
  * @param target where the chunks are, whose they are, and the generation of the index that the vectors are for
  */
-export async function embedMissing(
+export async function embedStored(
   model: Pick<Embedder, 'embedDocuments'>,
   chunks: Pick<Chunks, 'setVectors'>,
   all: readonly EmbeddedChunk[],
@@ -47,9 +61,7 @@ export async function embedMissing(
   const missing = all.filter((chunk) => chunk.vector === null);
   for (let n = 0; n < missing.length; n += BATCH) {
     const batch = missing.slice(n, n + BATCH);
-    const texts = batch.map((chunk) => searchableText(chunk.title, chunk));
-    const vectors = await model.embedDocuments(texts, signal, org);
-    await chunks.setVectors(database_id, new Map(batch.map((chunk, row) => [chunk._id, vectors[row]!])), generation);
-    for (const [row, chunk] of batch.entries()) chunk.vector = vectors[row]!;
+    await embedMissing(model, batch, org, signal);
+    await chunks.setVectors(database_id, new Map(batch.map(({ _id, vector }) => [_id, vector!])), generation);
   }
 }

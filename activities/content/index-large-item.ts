@@ -17,7 +17,7 @@ import { withHeartbeat } from '../heartbeat.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { type ClearItemsDependencies, createClearVersions } from './clear-items.js';
 import { type InterruptDependencies, interruptItems } from './databases.js';
-import { embedMissing, pagedChunks } from './embed-chunks.js';
+import { embedStored, pagedChunks } from './embed-chunks.js';
 import { createAnnounceEnded, createEndItems, type EndItemsDependencies, hasEnded } from './end-items.js';
 import { createIndexNextGeneration, createModelChoice } from './index-next-generation.js';
 import type { GraphExtractor, IndexTogetherDependencies } from './index-together.js';
@@ -90,7 +90,7 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
         const model = modelFor(database._id, current);
         if (model) {
           for await (const page of chunksOf()) {
-            await embedMissing(model, chunks, page, { ...ref, generation }, signal);
+            await embedStored(model, chunks, page, { ...ref, generation }, signal);
           }
         }
         // Embedding takes long; a newer version may have replaced this version.

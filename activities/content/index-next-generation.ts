@@ -10,7 +10,7 @@ import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { Items } from '../../storage/content/items.js';
-import { type EmbeddingTarget, embedMissing, pagedChunks } from './embed-chunks.js';
+import { type EmbeddingTarget, embedStored, pagedChunks } from './embed-chunks.js';
 
 export interface WriteAloneDependencies {
   databaseIndexes: Pick<DatabaseIndexes, 'getById'>;
@@ -84,7 +84,7 @@ export function createIndexNextGeneration(deps: IndexNextGenerationDependencies)
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      await embedMissing(embedder, deps.chunks, page, target, signal);
+      await embedStored(embedder, deps.chunks, page, target, signal);
     } catch (error) {
       if (!(error instanceof EmbeddingError)) throw error;
       deps.log.warn({ err: error }, 'not embedded for the index of the rebuild, which will do it');

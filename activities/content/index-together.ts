@@ -1,4 +1,4 @@
-import { type Chunk, searchableText } from '../../domain/content/chunking.js';
+import type { Chunk } from '../../domain/content/chunking.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { Graph } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
@@ -13,6 +13,7 @@ import type { DatabaseIndexes } from '../../storage/content/database-indexes.js'
 import type { GraphStore } from '../../storage/content/graph.js';
 import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
+import { embedMissing } from './embed-chunks.js';
 import { createEndItems, type EndItemsDependencies } from './end-items.js';
 import {
   createIndexNextGeneration,
@@ -166,11 +167,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const all = work.flatMap(({ chunks: own }) => own);
     const known = await chunks.getVectors(work[0]!.item.database_id, [...repeated], generation.generation);
     for (const chunk of all) chunk.vector = known.get(chunk._id) ?? null;
-    const missing = all.filter(({ vector }) => vector === null);
-    if (missing.length === 0) return;
-    const texts = missing.map((chunk) => searchableText(chunk.title, chunk));
-    const vectors = await model.embedDocuments(texts, signal, work[0]!.item.org);
-    for (const [n, chunk] of missing.entries()) chunk.vector = vectors[n]!;
+    await embedMissing(model, all, work[0]!.item.org, signal);
   }
 
   /**

@@ -15,7 +15,7 @@ import type { IndexRebuildRecord, IndexRebuilds } from '../../storage/content/in
 import type { Items } from '../../storage/content/items.js';
 import { asActivityFailure, type FailureRules } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { type EmbeddingTarget, embedMissing } from './embed-chunks.js';
+import { type EmbeddingTarget, embedStored } from './embed-chunks.js';
 import { type WriteAloneDependencies, writeRowsAlone } from './index-next-generation.js';
 import { planOf } from './rebuild-plan.js';
 
@@ -197,12 +197,12 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   ): Promise<number> {
     const missing = all.filter(({ vector }) => vector === null);
     try {
-      await embedMissing(model, chunks, missing, target, signal);
+      await embedStored(model, chunks, missing, target, signal);
     } catch (error) {
       if (!isRejection(error)) throw error;
       await model.embedDocuments([ACCEPTABLE], signal, target.org);
       for (const chunk of missing) {
-        await embedMissing(model, chunks, [chunk], target, signal).catch((rejection) => {
+        await embedStored(model, chunks, [chunk], target, signal).catch((rejection) => {
           if (!isRejection(rejection)) throw rejection;
           log.warn({ chunk: chunk._id, reason: rejection.message }, 'the model rejects a chunk, which gets no vector');
         });
