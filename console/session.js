@@ -7,6 +7,9 @@
 /** @type {Record<KeySlot, string>} */
 const NAMES = { api: 'postback.key.api', crew: 'postback.key.crew' };
 
+/** Keys that were pasted at `/docs` in this tab. */
+const PASTED = 'postback.docs.key.';
+
 const changes = new EventTarget();
 
 /** Why the last session ended, for the sign-in page. */
@@ -27,10 +30,14 @@ export const session = {
     changes.dispatchEvent(new Event('change'));
   },
 
-  /** Forgets one key, or both. @param {{ slot?: KeySlot, reason?: string }} [options] */
+  /** Forgets one key; or both, and those that were pasted at `/docs`. @param {{ slot?: KeySlot, reason?: string }} [options] */
   signOut({ slot, reason = '' } = {}) {
     notice = reason;
     for (const [name, entry] of Object.entries(NAMES)) if (!slot || name === slot) sessionStorage.removeItem(entry);
+    if (!slot) {
+      const pasted = Object.keys(sessionStorage).filter((entry) => entry.startsWith(PASTED));
+      for (const entry of pasted) sessionStorage.removeItem(entry);
+    }
     changes.dispatchEvent(new Event('change'));
   },
 

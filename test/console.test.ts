@@ -125,7 +125,15 @@ inChromium('the console in a browser', () => {
     await heading('Overview');
     const stored = () => page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])');
     expect(await stored()).toBe(JSON.stringify([{ 'postback.key.api': data.apiKey }, {}, '']));
-    await page.reload();
+
+    await page.goto(`${apiUrl}/docs`);
+    await page.getByRole('button', { name: 'Authorize', exact: true }).first().click();
+    const payments = page.locator('.auth-container', { hasText: 'payment_key' });
+    await payments.locator('input').fill('pbk_sk_pasted');
+    await payments.getByRole('button', { name: 'Apply credentials' }).or(payments.locator('.authorize')).first().click();
+    expect(await stored()).toContain('pbk_sk_pasted');
+
+    await page.goto(`${apiUrl}/console`);
     await heading('Overview');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await heading('Postback console');

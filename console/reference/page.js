@@ -12,8 +12,8 @@ const SESSION_KEYS = /** @type {Record<string, string[]>} */ ({
   payment_key: [],
 });
 
-/** Keys that were pasted here. They stay in the tab too. @param {string} scheme */
-const pastedName = (scheme) => `postback.docs.${scheme}`;
+/** Keys that were pasted here. They stay in the tab too, until the console signs out. @param {string} scheme */
+const pastedName = (scheme) => `postback.docs.key.${scheme}`;
 
 /** @param {string} scheme @returns {string | undefined} */
 function keyFor(scheme) {
