@@ -130,7 +130,11 @@ inChromium('the console in a browser', () => {
     await page.getByRole('button', { name: 'Authorize', exact: true }).first().click();
     const payments = page.locator('.auth-container', { hasText: 'payment_key' });
     await payments.locator('input').fill('pbk_sk_pasted');
-    await payments.getByRole('button', { name: 'Apply credentials' }).or(payments.locator('.authorize')).first().click();
+    await payments
+      .getByRole('button', { name: 'Apply credentials' })
+      .or(payments.locator('.authorize'))
+      .first()
+      .click();
     expect(await stored()).toContain('pbk_sk_pasted');
 
     await page.goto(`${apiUrl}/console`);

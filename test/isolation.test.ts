@@ -138,7 +138,8 @@ describe('work on foreign input is confined', () => {
   test('it reads the file of its task, writes beside it, and reaches nothing else', async () => {
     const [path, outside] = [join(folder, 'task'), join(folder, 'outside')];
     for (const file of [path, outside]) writeFileSync(file, 'text');
-    const server = createServer().listen(0, '127.0.0.1');
+    // It answers, so that a request that gets through ends, and the test names it.
+    const server = createServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     const pool = createProcessPool<Attempt, Record<string, unknown>>({

@@ -53,7 +53,11 @@ const work: Work<Attempt, Record<string, unknown>> = async ({ path, outside, por
       readInThread(outside, { env: { NODE_OPTIONS: '--permission --allow-fs-read=*' } }),
     'open a socket': () => connected(port),
     'listen on a socket': () => once(createServer().listen(0), 'listening'),
-    fetch: () => fetch(`http://127.0.0.1:${port}`).catch((error) => Promise.reject(error.cause ?? error)),
+    fetch: () =>
+      fetch(`http://127.0.0.1:${port}`).then(
+        () => 'done',
+        (error) => Promise.reject(error.cause ?? error),
+      ),
     'send a datagram': () => createSocket('udp4').send('text', port, '127.0.0.1'),
     'look up a name': () => lookup('localhost'),
   };
