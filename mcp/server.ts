@@ -1,4 +1,5 @@
 import { McpServer } from '@modelcontextprotocol/server';
+import { z } from 'zod';
 import { type Postback, PostbackError } from '../client/index.js';
 import { MCP_TOOLS } from './tools.js';
 
@@ -15,7 +16,12 @@ export function createMcpServer(postback: Postback, version: string): McpServer 
   for (const [name, { title, description, input, readOnly, run }] of Object.entries(MCP_TOOLS)) {
     server.registerTool(
       name,
-      { title, description, inputSchema: input, annotations: { readOnlyHint: readOnly, destructiveHint: false } },
+      {
+        title,
+        description,
+        inputSchema: argumentsOf(input),
+        annotations: { readOnlyHint: readOnly, destructiveHint: false },
+      },
       async (args) => {
         try {
           return { content: [{ type: 'text' as const, text: JSON.stringify(await run(postback, args)) }] };
@@ -26,6 +32,13 @@ export function createMcpServer(postback: Postback, version: string): McpServer 
     );
   }
   return server;
+}
+
+/** Arguments that a tool does not have are errors, and `null` is "not given", as in the API. */
+function argumentsOf(input: z.ZodObject) {
+  const withoutNulls = (args: unknown) =>
+    Object.fromEntries(Object.entries(args ?? {}).filter(([, value]) => value !== null));
+  return z.preprocess(withoutNulls, input.strict());
 }
 
 function describeError(error: unknown): string {

@@ -83,6 +83,24 @@ describe.each(Object.entries(CONNECTIONS))('MCP over %s', (name, connect) => {
     expect(JSON.stringify(chunks)).toContain(text);
   });
 
+  test('an optional argument that is null is not given', async () => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ inputSchema }) => inputSchema)).toEqual(
+      tools.map(() => expect.objectContaining({ type: 'object' })),
+    );
+    const args = { database: 'notes', query: 'x', collection: null, max_results: null };
+    expect(await call(client, 'query', args)).toMatchObject({ chunks: expect.any(Array) });
+    expect(await call(client, 'list_databases', { cursor: null })).toMatchObject({ databases: expect.any(Array) });
+  });
+
+  test('a required argument that is null, and an argument that a tool does not have, are errors that name it', async () => {
+    expect(await call(client, 'query', { database: 'notes', query: null })).toEqual({
+      error: expect.stringMatching(/query/),
+    });
+    const misspelled = { database: 'notes', text: 'Into which collection?', colection: 'private' };
+    expect(await call(client, 'remember', misspelled)).toEqual({ error: expect.stringMatching(/colection/) });
+  });
+
   test('errors of the API are errors of the tool', async () => {
     expect(await call(client, 'query', { database: 'nowhere', query: 'x' })).toEqual({
       error: expect.stringMatching(/^DATABASE_NOT_FOUND: .*nowhere.*request req_/),
