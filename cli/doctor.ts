@@ -81,14 +81,15 @@ async function checkSettings(options: ServerOptions): Promise<Finding[]> {
   } catch (error) {
     return [problem('Settings', (error as Error).message, 'See docs/settings.md.')];
   }
-  const findings = [await checkDataFolder(config), ...(await checkApi(options))];
+  // At the same time: each waits seconds for a server that does not respond.
+  const findings: Promise<Finding | Finding[]>[] = [checkDataFolder(config), checkApi(options)];
   const { profile = process.env.POSTBACK_PROFILE } = options;
   const isHere = !profile && !process.env.POSTBACK_URL && readDevelopmentFile(config.POSTBACK_DATA_DIR) !== null;
   const isNamed = (name: string) => Boolean(process.env[name]);
   // Only the API of a server elsewhere can be reached, unless the settings name MongoDB and Temporal too.
-  if (isHere || isNamed('MONGODB_URI')) findings.push(await checkMongo(config));
-  if (isHere || isNamed('TEMPORAL_ADDRESS')) findings.push(await checkTemporal(config));
-  return findings;
+  if (isHere || isNamed('MONGODB_URI')) findings.push(checkMongo(config));
+  if (isHere || isNamed('TEMPORAL_ADDRESS')) findings.push(checkTemporal(config));
+  return (await Promise.all(findings)).flat();
 }
 
 async function checkDataFolder(config: Config): Promise<Finding> {
