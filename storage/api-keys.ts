@@ -2,6 +2,7 @@ import type { Collection } from 'mongodb';
 import { type KeyKind, keyHint, newApiKey, type Principal, SCOPES, type Scope } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 import { createSharedReads } from '../domain/shared-calls.js';
+import type { DatabaseClock } from './clock.js';
 
 export interface ApiKeyRecord {
   _id: string;
@@ -23,7 +24,7 @@ export interface ApiKeyRecord {
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 
 /** API keys. Commands create and revoke them; every request looks one up. */
-export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }) {
+export function createApiKeys({ apiKeys, now: clock }: { apiKeys: Collection<ApiKeyRecord>; now: DatabaseClock }) {
   const findByHash = createSharedReads(
     (hash: string) => hash,
     (hash) => apiKeys.findOne({ hash }),
@@ -52,7 +53,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
         label: input.label,
         hash: sha256Hex(key),
         hint: keyHint(input.kind, key),
-        created_at: new Date(),
+        created_at: clock(),
         expires_at: input.expires_at ?? null,
         revoked_at: null,
       };
@@ -64,7 +65,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
      * Looks the key up by its SHA-256, so that the timing reveals nothing about stored keys.
      * @returns null when the key is unknown, expired or revoked
      */
-    async authenticate(key: string, now = new Date()): Promise<Principal | null> {
+    async authenticate(key: string, now = clock()): Promise<Principal | null> {
       const record = await findByHash(sha256Hex(key));
       if (!record || record.revoked_at || (record.expires_at && record.expires_at <= now)) return null;
       const { _id: key_id, org, kind, scopes, crews } = record;
@@ -72,7 +73,7 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
     },
 
     /** Whether the key can still be used. */
-    async isActive(id: string, now = new Date()): Promise<boolean> {
+    async isActive(id: string, now = clock()): Promise<boolean> {
       const record = await apiKeys.findOne({ _id: id, revoked_at: null });
       return record !== null && (record.expires_at === null || record.expires_at > now);
     },
@@ -87,13 +88,13 @@ export function createApiKeys({ apiKeys }: { apiKeys: Collection<ApiKeyRecord> }
 
     /** @returns false when the key does not exist or was revoked before */
     async revoke(id: string): Promise<boolean> {
-      const result = await apiKeys.updateOne({ _id: id, revoked_at: null }, { $set: { revoked_at: new Date() } });
+      const result = await apiKeys.updateOne({ _id: id, revoked_at: null }, { $set: { revoked_at: clock() } });
       return result.modifiedCount === 1;
     },
 
     /** Revokes all keys of the organisation with this label. */
     async revokeLabelled(org: string, label: string): Promise<void> {
-      await apiKeys.updateMany({ org, label, revoked_at: null }, { $set: { revoked_at: new Date() } });
+      await apiKeys.updateMany({ org, label, revoked_at: null }, { $set: { revoked_at: clock() } });
     },
   };
 }

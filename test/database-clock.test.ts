@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createSealer } from '../domain/sealing.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
+import { createApiKeys } from '../storage/api-keys.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
+import { createCompletionGroups } from '../storage/webhooks/completion-groups.js';
+import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { collectionsDuringTests } from './support/during-tests.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 
@@ -49,5 +52,25 @@ describe('a process whose clock is wrong', () => {
     shiftClock(HOUR_MS);
     expect(await uploads.findForOrg('clock', 'fil_clock')).toMatchObject(upload);
     expect(await uploads.listExpired(10)).toEqual([]);
+  });
+
+  test('accepts an API key until it has expired', async () => {
+    const keys = createApiKeys(collections);
+    const expires_at = new Date(collections.now().getTime() + HOUR_MS / 2);
+    const { key } = await keys.create({ org: 'clock', kind: 'api', label: 'clock', expires_at });
+    shiftClock(HOUR_MS);
+    expect(await keys.authenticate(key)).toMatchObject({ org: 'clock' });
+  });
+
+  test('completes work at the time of the database: its delivery is due, and a review of a crew begins', async () => {
+    const commit = createCompletionGroups({ ...collections, deliveries: createDeliveries(collections) });
+    const before = collections.now();
+    shiftClock(HOUR_MS);
+    let completedAt = new Date();
+    await commit('clock', async (_, now) => {
+      completedAt = now;
+      return null;
+    });
+    expect(Math.abs(completedAt.getTime() - before.getTime())).toBeLessThan(HOUR_MS / 2);
   });
 });

@@ -87,7 +87,7 @@ export function createCrewActivities(deps: CrewDependencies) {
       });
       if (!human) return null;
       const { waiting_since } = await requireExecution(ref);
-      return waiting_since ? Math.max(Date.now() - waiting_since.getTime(), 0) : null;
+      return waiting_since ? Math.max((await deps.now()).getTime() - waiting_since.getTime(), 0) : null;
     }),
 
     /** Reminds the client of an output that waits for a person. */
@@ -145,7 +145,7 @@ export function createCrewActivities(deps: CrewDependencies) {
         return crewDelivery(execution, dedupeKey, event, now);
       });
       if (ended) deps.metrics.crewFinished(outcome.status);
-      await crewExecutions.removeLeftovers(org, id, new Date());
+      await crewExecutions.removeLeftovers(org, id, await deps.now());
     }),
   };
 

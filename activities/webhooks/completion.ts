@@ -5,6 +5,8 @@ import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 
 export interface CompletionDependencies {
   mongoClient: MongoClient;
+  /** The clock of the database. Tests that skip time pass Temporal's own time. */
+  now: () => Date | Promise<Date>;
   deliveries: Pick<Deliveries, 'getByDedupeKey' | 'insert' | 'prepare'>;
   starters: Pick<DeliveryStarters, 'startDelivery'>;
 }
@@ -14,8 +16,8 @@ export interface CompletionDependencies {
  * delivery's workflow is started. After a crash in between, the activity's retry or the reconciler starts it. Under load
  * one transaction has the completions of several callers of one organisation.
  */
-export function createCompletion({ mongoClient, deliveries, starters }: CompletionDependencies) {
-  const commit = createCompletionGroups({ mongoClient, deliveries });
+export function createCompletion({ mongoClient, now, deliveries, starters }: CompletionDependencies) {
+  const commit = createCompletionGroups({ mongoClient, now, deliveries });
   /**
    * @param org whose work it is. Only work of one organisation is written in one transaction
    * @param dedupeKey of the delivery

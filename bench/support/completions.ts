@@ -28,7 +28,7 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
     /** As the product does it. */
     product: createDeliveries(collections),
   };
-  const complete = createCompletion({ mongoClient: collections.mongoClient, deliveries: stores.product, starters });
+  const complete = createCompletion({ ...collections, deliveries: stores.product, starters });
   let next = 0;
   let due = new Date();
 

@@ -41,9 +41,11 @@ class GroupGivenUp extends Error {}
 export function createCompletionGroups({
   mongoClient,
   deliveries,
+  now: clock,
 }: {
   mongoClient: MongoClient;
   deliveries: Pick<Deliveries, 'insert' | 'prepare'>;
+  now: () => Date | Promise<Date>;
 }): (org: string, write: CompletionWrite) => Promise<StoredCompletion> {
   let waiting: Waiting[] = [];
   let running = 0;
@@ -115,7 +117,7 @@ export function createCompletionGroups({
 
   /** One after the other, because the operations of a transaction have an order. */
   async function store(writes: readonly Waiting['write'][], tx: ClientSession): Promise<StoredCompletion[]> {
-    const now = new Date();
+    const now = await clock();
     const stored: StoredCompletion[] = [];
     for (const write of writes) stored.push(await write(tx, now));
     await deliveries.insert(

@@ -121,17 +121,6 @@ await describeWithModel('the local embedder', (files) => {
     expect(order).toEqual(['query', 'documents']);
   });
 
-  test('documents have their share while queries keep waiting', async () => {
-    // Each fills a batch of its own.
-    const long = (name: string) => `${name} ${'some more words '.repeat(80)}`;
-    const texts = (name: string, count: number) => Array.from({ length: count }, (_, n) => long(`${name} ${n}`));
-    let answered = 0;
-    const queries = texts('query', 40).map((query) => embedder.embedQuery(query).then(() => (answered += 1)));
-    await embedder.embedDocuments(texts('document', 4));
-    expect(answered).toBeLessThan(30);
-    await Promise.all(queries);
-  });
-
   test('concurrent calls each get their own vectors', async () => {
     const texts = Array.from({ length: 12 }, (_, n) => `Text about subject ${n} and ${'nothing else '.repeat(n)}`);
     const alone = await embedder.embedDocuments(texts);

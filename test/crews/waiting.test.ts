@@ -68,6 +68,7 @@ describe('an execution that waits', () => {
     const unused = new Proxy({}, { get: () => () => Promise.reject(new Error('not used by this crew')) }) as never;
     return createCrewActivities({
       mongoClient: collections.mongoClient,
+      now: collections.now,
       crewExecutions: executions,
       crewFeedback: createCrewFeedback(collections),
       crewSteps: createCrewSteps(collections),

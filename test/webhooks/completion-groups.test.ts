@@ -13,7 +13,7 @@ describe('completions', () => {
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'completion-groups'));
   beforeAll(async () => {
     commit = createCompletionGroups({
-      mongoClient: collections.mongoClient,
+      ...collections,
       deliveries: createDeliveries(collections),
     });
   });
