@@ -175,9 +175,9 @@ export const settingsSchema = z.object({
 
   /** Milliseconds after the 1st, 2nd, … failed attempt; comma-separated. */
   POSTBACK_DELIVERY_SCHEDULE_MS: schedule(INDEXING_DELIVERY_POLICY),
-  /** The same for callbacks of jobs and crews. */
+  /** The same for callbacks of AI jobs. */
   POSTBACK_CALLBACK_SCHEDULE_MS: schedule(CALLBACK_DELIVERY_POLICY),
-  /** Workflows that send first attempts together under load; 0: every delivery has its own workflow. */
+  /** New deliveries of a process in a second that have a workflow from the start. */
   POSTBACK_DELIVERY_WORKFLOWS_PER_SECOND: z.coerce.number().int().min(1).max(10_000).default(15),
   POSTBACK_DELIVERY_TIMEOUT_MS: positive.max(25_000).default(INDEXING_DELIVERY_POLICY.timeoutMs),
 
