@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createSealer } from '../domain/sealing.js';
+import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
+import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
+import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createCompletionGroups } from '../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
@@ -42,6 +45,23 @@ describe('a process whose clock is wrong', () => {
     expect(await keys.claim(scope, 'print')).toMatchObject({ state: 'claimed' });
     shiftClock(HOUR_MS);
     expect(await keys.claim(scope, 'print')).toEqual({ state: 'in progress' });
+  });
+
+  test('signs with a secret that was replaced a short time ago', async () => {
+    const sealer = createSealer(Buffer.alloc(32, 1).toString('base64'));
+    const secrets = createCrewSigningSecrets(collections, sealer);
+    await secrets.set('clock', 'whsec_before');
+    await secrets.set('clock', 'whsec_after');
+    shiftClock(2 * DAY_MS);
+    expect(await secrets.listOpen('clock')).toEqual(['whsec_after', 'whsec_before']);
+  });
+
+  test('publishes an RSA key that was retired a short time ago', async () => {
+    const keys = createSigningKeys(collections, createSealer(Buffer.alloc(32, 1).toString('base64')));
+    const retired = await keys.currentId('clock');
+    await keys.rotate('clock');
+    shiftClock(2 * DAY_MS);
+    expect(await keys.findPublicKey('clock', retired)).not.toBeNull();
   });
 
   test('does not end an upload that others may use', async () => {

@@ -225,7 +225,7 @@ describe('the stores', () => {
       'crewFeedback.isApplied': () => s.crewFeedback.isApplied(ORG, 'fbk_1'),
       'crewFeedback.listApplied': () => s.crewFeedback.listApplied({ _id: 'id', org: ORG }),
       'crewSigningSecrets.set': () => s.crewSigningSecrets.set(ORG, 'a secret'),
-      'crewSigningSecrets.listOpen': () => s.crewSigningSecrets.listOpen(ORG, now),
+      'crewSigningSecrets.listOpen': () => s.crewSigningSecrets.listOpen(ORG),
       'crewSigningSecrets.remove': () => s.crewSigningSecrets.remove(ORG),
       'idempotencyKeys.claim': async () => {
         await s.idempotencyKeys.claim(claim, 'fingerprint');
@@ -258,7 +258,7 @@ describe('the stores', () => {
       'authentications.findCheckData': () => s.authentications.findCheckData({ _id: 'auth_1', org: ORG } as never, now),
       'paymentSigningSecrets.generateFirst': () => s.paymentSigningSecrets.generateFirst(ORG),
       'paymentSigningSecrets.set': () => s.paymentSigningSecrets.set(ORG, 'a secret'),
-      'paymentSigningSecrets.listOpen': () => s.paymentSigningSecrets.listOpen(ORG, now),
+      'paymentSigningSecrets.listOpen': () => s.paymentSigningSecrets.listOpen(ORG),
       'quotas.usageOf': () => s.quotas.usageOf(ORG, now),
       'quotas.requireTokens': () => s.quotas.requireTokens(ORG, now),
       'quotas.tokenMeter': () => s.quotas.tokenMeter(ORG).admit(),

@@ -96,7 +96,7 @@ describe('sealed values', () => {
       },
       async read(sealer) {
         const { registrations } = stores(sealer);
-        const [current] = registrations.openSecrets((await registrations.findForOrg(ORG))!, new Date());
+        const [current] = registrations.openSecrets((await registrations.findForOrg(ORG))!);
         return current;
       },
     },
@@ -104,13 +104,13 @@ describe('sealed values', () => {
       async write(sealer) {
         for (const secret of ['a previous secret', SECRET]) await stores(sealer).crewSigningSecrets.set(ORG, secret);
       },
-      read: async (sealer) => (await stores(sealer).crewSigningSecrets.listOpen(ORG, new Date()))[0],
+      read: async (sealer) => (await stores(sealer).crewSigningSecrets.listOpen(ORG))[0],
     },
     'payment-signing-secret': {
       async write(sealer) {
         for (const secret of ['a previous secret', SECRET]) await stores(sealer).paymentSigningSecrets.set(ORG, secret);
       },
-      read: async (sealer) => (await stores(sealer).paymentSigningSecrets.listOpen(ORG, new Date()))[0],
+      read: async (sealer) => (await stores(sealer).paymentSigningSecrets.listOpen(ORG))[0],
     },
     'job-signing-key': {
       write: (sealer) => stores(sealer).signingKeys.currentId(ORG),

@@ -20,10 +20,9 @@ export function createCrewCallbacks(
     policy,
     async prepare({ _id, org, event_type, message }) {
       if (!message) return { error_code: 'MESSAGE_NOT_FOUND', error_message: 'The message is no longer stored.' };
-      const now = new Date();
-      const secrets = await crewSigningSecrets.listOpen(org, now);
+      const secrets = await crewSigningSecrets.listOpen(org);
       const body = Buffer.from(message.body);
-      const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, secrets, now);
+      const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, secrets, new Date());
       return { url: message.url, headers, body };
     },
   };

@@ -17,8 +17,7 @@ export function createAuthenticationCallback({
     policy,
     async prepare({ _id, org, event_type, message }) {
       if (!message) return { error_code: 'MESSAGE_NOT_FOUND', error_message: 'The message is no longer stored.' };
-      const now = new Date();
-      const secrets = await paymentSigningSecrets.listOpen(org, now);
+      const secrets = await paymentSigningSecrets.listOpen(org);
       // Never sent unsigned: the merchant could not tell it from a forgery.
       if (secrets.length === 0)
         return {
@@ -27,7 +26,7 @@ export function createAuthenticationCallback({
           retryable: true,
         };
       const body = Buffer.from(message.body);
-      const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, secrets, now);
+      const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, secrets, new Date());
       return { url: message.url, headers, body };
     },
   };

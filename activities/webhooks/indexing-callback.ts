@@ -43,10 +43,9 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
         }
         const payload = delivery.payload!;
         const body = Buffer.from(JSON.stringify(payload));
-        const now = new Date();
         return {
           url: registration.url,
-          headers: webhookHeaders(payload, body, openSecrets(registration, now), now),
+          headers: webhookHeaders(payload, body, openSecrets(registration), new Date()),
           body,
           attempted: (delivered, now) => trackFailures(registration, delivered, now),
           receiver: registration,

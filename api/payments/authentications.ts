@@ -129,7 +129,7 @@ export function authenticationRoutes(deps: AuthenticationDependencies): Router<R
     await rejectBlockedUrl(deps.outbound, 'webhook_url', url);
     // Only a key that may read secrets gets one.
     if (scopes.includes('admin')) return paymentSigningSecrets.generateFirst(org);
-    if ((await paymentSigningSecrets.listOpen(org, deps.now())).length > 0) return null;
+    if ((await paymentSigningSecrets.listOpen(org)).length > 0) return null;
     throw new ServiceError(
       'FORBIDDEN',
       'webhook_url: there is no signing secret yet. A key with the scope "admin" sets it: POST /authentication/signing-secret',

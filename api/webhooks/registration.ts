@@ -141,14 +141,7 @@ export function registrationRoutes({
       async (ctx, { respond }) => {
         const registration = await registrations.findForOrg(ctx.state.principal.org);
         if (!registration) throw noWebhook();
-        respond(
-          await sendTestDelivery(
-            outbound,
-            registration,
-            registrations.openSecrets(registration, new Date()),
-            timeoutMs,
-          ),
-        );
+        respond(await sendTestDelivery(outbound, registration, registrations.openSecrets(registration), timeoutMs));
       },
     ),
   );

@@ -5,6 +5,7 @@ import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { newSigningKeyId } from '../../domain/ids.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
+import type { DatabaseClock } from '../clock.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
@@ -41,11 +42,13 @@ export function createSigningKeys(
     signingKeys,
     aiJobs,
     deliveries,
+    now,
   }: {
     mongoClient: MongoClient;
     signingKeys: OrganisationRecords<SigningKeyRecord>;
     aiJobs: OrganisationRecords<AiJobRecord>;
     deliveries: OrganisationRecords<DeliveryRecord>;
+    now: DatabaseClock;
   },
   sealer: Sealer,
 ) {
@@ -90,7 +93,7 @@ export function createSigningKeys(
     /** Creates a key for the organisation's new jobs and retires the current one. @returns the new key's id */
     async rotate(org: string): Promise<string> {
       const next = await newKey(org);
-      const retired = { $set: { current: false, retired_at: new Date() } };
+      const retired = { $set: { current: false, retired_at: now() } };
       await inTransaction(mongoClient, async (tx) => {
         await signingKeys.forOrg(org).updateOne({ current: true }, retired, { session: tx });
         await signingKeys.forOrg(org).insertOne(next, { session: tx });
@@ -132,7 +135,7 @@ export function createSigningKeys(
       sealed_private_key: new Binary(sealer.seal(pem, context(_id))),
       public_key: publicKey.export({ type: 'spki', format: 'pem' }) as string,
       current: true,
-      created_at: new Date(),
+      created_at: now(),
       retired_at: null,
     };
   }
@@ -147,7 +150,7 @@ export function createSigningKeys(
 
   /** Whether the key was retired a short time ago, or a callback signed with it may still be sent. */
   async function isNeeded({ _id, org, current, retired_at }: SigningKeyRecord): Promise<boolean> {
-    if (current || retired_at === null || retired_at.getTime() > Date.now() - PUBLIC_FOR_MS) return true;
+    if (current || retired_at === null || retired_at.getTime() > now().getTime() - PUBLIC_FOR_MS) return true;
     // Two look-ups in indexes that hold unfinished work only.
     const projection = { _id: 1 } as const;
     const unfinished = { signing_key: _id, status: { $in: UNFINISHED_JOB_STATUSES } };

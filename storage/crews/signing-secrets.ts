@@ -1,5 +1,6 @@
 import type { Collection } from 'mongodb';
 import type { Sealer } from '../../domain/sealing.js';
+import type { DatabaseClock } from '../clock.js';
 import { createOrganisationSecrets, type OrganisationSecretRecord } from '../webhooks/signing-secrets.js';
 
 export type CrewSigningSecretRecord = OrganisationSecretRecord;
@@ -7,11 +8,11 @@ export type CrewSigningSecrets = ReturnType<typeof createCrewSigningSecrets>;
 
 /** The secret with which each organisation's crew callbacks are signed; apart from that of its indexing webhook. */
 export function createCrewSigningSecrets(
-  { crewSigningSecrets }: { crewSigningSecrets: Collection<CrewSigningSecretRecord> },
+  { crewSigningSecrets, now }: { crewSigningSecrets: Collection<CrewSigningSecretRecord>; now: DatabaseClock },
   sealer: Sealer,
 ) {
   return {
-    ...createOrganisationSecrets(crewSigningSecrets, sealer, 'crew-signing-secret'),
+    ...createOrganisationSecrets(crewSigningSecrets, now, sealer, 'crew-signing-secret'),
 
     /** Callbacks are unsigned afterwards. @returns false when there was no secret */
     async remove(org: string): Promise<boolean> {

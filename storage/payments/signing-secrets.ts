@@ -1,6 +1,7 @@
 import { Binary, type Collection } from 'mongodb';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { Sealer } from '../../domain/sealing.js';
+import type { DatabaseClock } from '../clock.js';
 import { isDuplicateKey } from '../transactions.js';
 import { createOrganisationSecrets, type OrganisationSecretRecord } from '../webhooks/signing-secrets.js';
 
@@ -9,11 +10,11 @@ export type PaymentSigningSecrets = ReturnType<typeof createPaymentSigningSecret
 
 /** The secret with which an organisation's callbacks of authentications are signed. It can be replaced, not removed. */
 export function createPaymentSigningSecrets(
-  { paymentSigningSecrets }: { paymentSigningSecrets: Collection<PaymentSigningSecretRecord> },
+  { paymentSigningSecrets, now }: { paymentSigningSecrets: Collection<PaymentSigningSecretRecord>; now: DatabaseClock },
   sealer: Sealer,
 ) {
   return {
-    ...createOrganisationSecrets(paymentSigningSecrets, sealer, 'payment-signing-secret'),
+    ...createOrganisationSecrets(paymentSigningSecrets, now, sealer, 'payment-signing-secret'),
 
     /** @returns a new secret when the organisation had none, else null */
     async generateFirst(org: string): Promise<string | null> {
@@ -25,7 +26,7 @@ export function createPaymentSigningSecrets(
           _id: org,
           sealed_secret,
           previous_secrets: [],
-          updated_at: new Date(),
+          updated_at: now(),
         });
         return secret;
       } catch (error) {

@@ -2,6 +2,7 @@ import type { Collection } from 'mongodb';
 import type { Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
 import type { FailureStreak } from '../../domain/webhooks/registrations.js';
+import type { DatabaseClock } from '../clock.js';
 import { createSecretSealing, NO_SECRETS, type SigningSecretFields } from './signing-secrets.js';
 
 export interface RegistrationRecord extends SigningSecretFields {
@@ -22,10 +23,10 @@ export type Registrations = ReturnType<typeof createRegistrations>;
 
 /** The webhook registration of each organisation. Secrets are sealed, and opened only to sign. */
 export function createRegistrations(
-  { registrations }: { registrations: Collection<RegistrationRecord> },
+  { registrations, now: clock }: { registrations: Collection<RegistrationRecord>; now: DatabaseClock },
   sealer: Sealer,
 ) {
-  const secrets = createSecretSealing(sealer, 'webhook-signing-secret');
+  const secrets = createSecretSealing(clock, sealer, 'webhook-signing-secret');
   /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */
   const unchanged = ({ _id, url, updated_at, failing = null }: RegistrationRecord) => ({
     _id,
@@ -46,8 +47,8 @@ export function createRegistrations(
      * @param secret the new secret; undefined keeps the stored secret (specification, rule 2)
      */
     async register(org: string, url: string, eventTypes: EventType[], secret?: string): Promise<RegistrationRecord> {
-      const now = new Date();
-      const replaced = secret === undefined ? {} : secrets.replacing(org, await findForOrg(org), secret, now);
+      const now = clock();
+      const replaced = secret === undefined ? {} : secrets.replacing(org, await findForOrg(org), secret);
       const record = await registrations.findOneAndUpdate(
         { _id: org },
         [
@@ -77,8 +78,8 @@ export function createRegistrations(
 
     /** @param secret null removes all stored secrets. @returns false when nothing is registered */
     async setSecret(org: string, secret: string | null): Promise<boolean> {
-      const updated_at = new Date();
-      const fields = secret === null ? NO_SECRETS : secrets.replacing(org, await findForOrg(org), secret, updated_at);
+      const updated_at = clock();
+      const fields = secret === null ? NO_SECRETS : secrets.replacing(org, await findForOrg(org), secret);
       const result = await registrations.updateOne({ _id: org }, [{ $set: { ...fields, updated_at } }]);
       return result.matchedCount === 1;
     },
@@ -99,8 +100,8 @@ export function createRegistrations(
     },
 
     /** @returns the secrets that sign now, the current one first; empty when webhooks are not signed */
-    openSecrets(record: RegistrationRecord, now: Date): string[] {
-      return secrets.open(record._id, record, now);
+    openSecrets(record: RegistrationRecord): string[] {
+      return secrets.open(record._id, record);
     },
   };
 }

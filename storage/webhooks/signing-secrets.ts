@@ -1,6 +1,7 @@
 import { Binary, type Collection, type Document } from 'mongodb';
 import type { SealedContext, SealedPurpose, Sealer } from '../../domain/sealing.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import type { DatabaseClock } from '../clock.js';
 
 /** The fields of a record that has a signing secret. */
 export interface SigningSecretFields {
@@ -26,7 +27,7 @@ export const NO_SECRETS = { sealed_secret: null, previous_secrets: [] } satisfie
  * Seals and opens the signing secrets of organisations.
  * @param purpose keeps a sealed value from being used for another purpose
  */
-export function createSecretSealing(sealer: Sealer, purpose: SealedPurpose) {
+export function createSecretSealing(now: DatabaseClock, sealer: Sealer, purpose: SealedPurpose) {
   const context = (org: string): SealedContext => `${purpose}/${org}`;
   const open = (org: string, sealed: Binary) => sealer.open(sealed.value(), context(org));
   const tryOpen = (org: string, sealed: Binary) => {
@@ -43,7 +44,7 @@ export function createSecretSealing(sealer: Sealer, purpose: SealedPurpose) {
      * not replaced; one that no sealing key opens any more is dropped.
      * @param stored the record as it was read
      */
-    replacing(org: string, stored: SigningSecretFields | null, secret: string, now: Date): Document {
+    replacing(org: string, stored: SigningSecretFields | null, secret: string): Document {
       const sealed_secret = new Binary(sealer.seal(secret, context(org)));
       if (stored?.sealed_secret) {
         const current = tryOpen(org, stored.sealed_secret);
@@ -51,9 +52,9 @@ export function createSecretSealing(sealer: Sealer, purpose: SealedPurpose) {
         if (current === null) return { ...NO_SECRETS, sealed_secret };
       }
       const hasSecret = { $ne: [{ $ifNull: ['$sealed_secret', null] }, null] };
-      const replaced = { sealed_secret: '$sealed_secret', until: new Date(now.getTime() + OVERLAP_MS) };
+      const replaced = { sealed_secret: '$sealed_secret', until: new Date(now().getTime() + OVERLAP_MS) };
       const earlier = {
-        $filter: { input: { $ifNull: ['$previous_secrets', []] }, cond: { $gt: ['$$this.until', now] } },
+        $filter: { input: { $ifNull: ['$previous_secrets', []] }, cond: { $gt: ['$$this.until', now()] } },
       };
       const previous = { $concatArrays: [{ $cond: [hasSecret, [replaced], []] }, earlier] };
       return {
@@ -63,9 +64,10 @@ export function createSecretSealing(sealer: Sealer, purpose: SealedPurpose) {
     },
 
     /** @returns the plain secrets that sign now, the current one first; empty when there is no secret */
-    open(org: string, { sealed_secret, previous_secrets = [] }: SigningSecretFields, now: Date): string[] {
+    open(org: string, { sealed_secret, previous_secrets = [] }: SigningSecretFields): string[] {
       if (sealed_secret === null) return [];
-      const previous = previous_secrets.filter(({ until }) => until > now);
+      const time = now();
+      const previous = previous_secrets.filter(({ until }) => until > time);
       const sealed = [sealed_secret, ...previous.map((secret) => secret.sealed_secret)];
       return [...new Set(sealed.map((value) => open(org, value)))];
     },
@@ -82,23 +84,23 @@ export interface OrganisationSecretRecord extends SigningSecretFields {
 /** The secrets with which organisations' callbacks of one service are signed. */
 export function createOrganisationSecrets(
   collection: Collection<OrganisationSecretRecord>,
+  now: DatabaseClock,
   sealer: Sealer,
   purpose: SealedPurpose,
 ) {
-  const secrets = createSecretSealing(sealer, purpose);
+  const secrets = createSecretSealing(now, sealer, purpose);
   return {
     /** Replaces the secret; the replaced one signs beside it for a day. */
     async set(org: string, secret: string): Promise<void> {
-      const updated_at = new Date();
       const stored = await collection.findOne({ _id: org });
-      const fields = secrets.replacing(org, stored, secret, updated_at);
-      await collection.updateOne({ _id: org }, [{ $set: { ...fields, updated_at } }], { upsert: true });
+      const fields = secrets.replacing(org, stored, secret);
+      await collection.updateOne({ _id: org }, [{ $set: { ...fields, updated_at: now() } }], { upsert: true });
     },
 
     /** @returns the secrets that sign now, the current one first; empty when callbacks are not signed */
-    async listOpen(org: string, now: Date): Promise<string[]> {
+    async listOpen(org: string): Promise<string[]> {
       const stored = await collection.findOne({ _id: org });
-      return stored ? secrets.open(org, stored, now) : [];
+      return stored ? secrets.open(org, stored) : [];
     },
   };
 }

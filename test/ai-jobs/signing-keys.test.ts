@@ -108,7 +108,7 @@ describe('the keys that sign callbacks of AI jobs', () => {
         deliveries: byOrganisation(db.collection<DeliveryRecord>('deliveries')),
       };
       const keys = createSigningKeys(
-        { ...stores, mongoClient: client },
+        { ...stores, mongoClient: client, now: () => new Date() },
         createSealer(randomBytes(32).toString('base64')),
       );
       const old = await keys.currentId(org);
