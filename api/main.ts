@@ -23,9 +23,9 @@ import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { sweepNow } from '../temporal/reconciler.js';
 import { createStarters } from '../temporal/starters.js';
-import { createJobCollector } from './ai-jobs/jobs.js';
+import { createJobBatcher } from './ai-jobs/jobs.js';
 import { type ApiDependencies, createApps } from './app.js';
-import { createIngestCollector } from './content/ingest-accept.js';
+import { createIngestBatcher } from './content/ingest-accept.js';
 import { createStarterMetrics } from './metrics.js';
 import type { RateLimits } from './rate-limit.js';
 import { createApiServer } from './server.js';
@@ -70,12 +70,12 @@ async function runApi(): Promise<void> {
     tracing ? [tracing.client] : [],
   );
   const dependencies = apiDependencies(config, shared, client, crews, metrics);
-  const ingestCollector = createIngestCollector(dependencies.starters, log);
-  const jobCollector = createJobCollector(dependencies.starters, log);
+  const ingestBatcher = createIngestBatcher(dependencies.starters, log);
+  const jobBatcher = createJobBatcher(dependencies.starters, log);
   const apps = createApps({
     ...dependencies,
-    ingestCollector,
-    jobCollector,
+    ingestBatcher,
+    jobBatcher,
     traceRequest: tracing?.traceRequest,
     log,
     stopping: stopping.signal,
@@ -105,7 +105,7 @@ async function runApi(): Promise<void> {
   exitAfter(DRAIN_MS + CLOSE_MS);
   stopping.abort();
   await closeServer(server);
-  await Promise.all([ingestCollector.close(), jobCollector.close()]);
+  await Promise.all([ingestBatcher.close(), jobBatcher.close()]);
   internal?.close();
   internal?.closeAllConnections();
   await endSigns();
@@ -140,7 +140,7 @@ function apiDependencies(
   client: Client,
   { crews, invalid }: LoadedCrews,
   { registry }: ProcessMetrics,
-): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestCollector' | 'jobCollector'> {
+): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestBatcher' | 'jobBatcher'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
   const models = configuredLanguageModels(config);
   const catalogue = createAiProviders({

@@ -1,6 +1,6 @@
 import { type StaleWork, staleWork } from '../activities/reconcile.js';
 import { workflowUnits } from '../domain/content/small-items.js';
-import { unitsOf } from '../domain/small-work.js';
+import { groupByWorkflow } from '../domain/group-limits.js';
 import type { StaleKind } from '../domain/workflow-contract.js';
 import type { SharedDependencies } from '../runtime/dependencies.js';
 import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
@@ -55,7 +55,7 @@ const itemsByWorkflow = ({ stale, listGroup }: Stores['items']): StaleRecords<It
 const jobsByWorkflow = ({ stale, listGroup }: Stores['aiJobs']): StaleRecords<AiJobRecord[]> =>
   byWorkflow(
     stale,
-    (page) => unitsOf(page, ({ group }) => group),
+    (page) => groupByWorkflow(page, ({ group }) => group),
     ({ org, group }) => (group === undefined ? undefined : listGroup(org, group)),
   );
 

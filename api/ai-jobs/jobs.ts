@@ -15,8 +15,8 @@ import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
+import { type BatchedRequest, createRequestBatcher, type RequestBatcher } from '../request-batcher.js';
 import type { RequestState } from '../request-context.js';
-import { createWorkCollector, type Place, type WorkCollector } from '../work-collector.js';
 import { aiJobOperation } from './document.js';
 import { describedJobRequest } from './request-schema.js';
 import { cancellingSchema, jobListSchema, polledJobSchema, submittedSchema, summariseJob } from './responses.js';
@@ -27,16 +27,16 @@ export interface JobDependencies extends SubmissionDependencies {
   idempotencyKeys: IdempotencyKeys;
   quotas: Quotas;
   starters: JobStarters;
-  jobCollector: Pick<WorkCollector<AiJobRecord>, 'join'>;
+  jobBatcher: Pick<RequestBatcher<AiJobRecord>, 'add'>;
   log: Logger;
 }
 
-/** @returns a collector of quick jobs */
-export function createJobCollector(
+/** @returns a batcher of quick jobs */
+export function createJobBatcher(
   starters: Pick<JobStarters, 'startJobs'>,
   log: Pick<Logger, 'warn'>,
-): WorkCollector<AiJobRecord> {
-  return createWorkCollector({
+): RequestBatcher<AiJobRecord> {
+  return createRequestBatcher({
     newId: newJobGroupId,
     start: (group, jobs: AiJobRecord[]) => startOrDefer(log, 'jobs', { group }, () => starters.startJobs(jobs)),
   });
@@ -83,7 +83,7 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
         const job = await readSubmission(deps, ctx.state.principal.org, body, ctx.request.text!);
         const { _id: job_id, status, feature, subfeature, provider, model } = job;
         const created_at = job.created_at.toISOString();
-        const place = joinGroup(job);
+        const batched = addToBatch(job);
         let stored: AiJobRecord | null = null;
         try {
           await respondWith({ job_id, status, created_at, feature, subfeature, provider, model }, (tx) =>
@@ -96,9 +96,9 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
           );
           stored = job;
         } finally {
-          place.settle(stored);
+          batched.settle(stored);
         }
-        if (place.group === null) await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJobs([job]));
+        if (batched.group === null) await startOrDefer(deps.log, 'job', { job_id }, () => starters.startJobs([job]));
       },
     ),
   );
@@ -159,11 +159,11 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
   return router;
 
   /** Puts a quick job into a group of several requests, when many such requests arrive. */
-  function joinGroup(job: AiJobRecord): Place<AiJobRecord> {
+  function addToBatch(job: AiJobRecord): BatchedRequest<AiJobRecord> {
     const size = { id: job._id, bytes: Buffer.byteLength(job.input) };
-    const place = deps.jobCollector.join(job.org, job.quick ? size : null);
-    if (place.group !== null) job.group = place.group;
-    return place;
+    const batched = deps.jobBatcher.add(job.org, job.quick ? size : null);
+    if (batched.group !== null) job.group = batched.group;
+    return batched;
   }
 
   async function requireJob(org: string, id: string): Promise<AiJobRecord> {

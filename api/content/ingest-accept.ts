@@ -15,7 +15,7 @@ import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
-import { createWorkCollector, type Place, type WorkCollector } from '../work-collector.js';
+import { type BatchedRequest, createRequestBatcher, type RequestBatcher } from '../request-batcher.js';
 import type { Draft } from './ingest-drafts.js';
 import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js';
 
@@ -28,7 +28,7 @@ export interface AcceptDependencies {
   quotas: Pick<Quotas, 'admit'>;
   now: () => Date;
   starters: DeliveryStarters;
-  ingestCollector: Pick<WorkCollector<ItemRecord>, 'join'>;
+  ingestBatcher: Pick<RequestBatcher<ItemRecord>, 'add'>;
   log: Logger;
 }
 
@@ -41,12 +41,12 @@ export interface AcceptedIngest extends IngestPlan {
 /** How long an item waits for others. A workflow with its activity costs as much as 20 notes. */
 const GROUP_WAIT_MS = 500;
 
-/** @returns a collector of the items that are alone in their requests */
-export function createIngestCollector(
+/** @returns a batcher of the items that are alone in their requests */
+export function createIngestBatcher(
   starters: Pick<ContentStarters, 'startIngest'>,
   log: Pick<Logger, 'warn'>,
-): WorkCollector<ItemRecord> {
-  return createWorkCollector({
+): RequestBatcher<ItemRecord> {
+  return createRequestBatcher({
     newId: newBatchId,
     waitMs: GROUP_WAIT_MS,
     start(batch, items: ItemRecord[]) {
@@ -78,7 +78,7 @@ export async function acceptIngest(
   for (let attempt = 1; ; attempt += 1) {
     const plan = await planIngest(deps.itemQueue, drafts, target, deps.now());
     const notifications = await unchangedDeliveries(deps, plan, target);
-    const place = joinGroup(deps, plan);
+    const batched = addToBatch(deps, plan);
     let deliveries: DeliveryRecord[] = [];
     let records: ItemRecord[] = [];
     try {
@@ -94,17 +94,17 @@ export async function acceptIngest(
       };
       await commit(plan, (outer) => deps.quotas.admit(target.database.org, plan.added, store, outer));
     } catch (error) {
-      place?.settle(null);
+      batched?.settle(null);
       const conflict = error instanceof ServiceError && error.code === 'SOURCE_ALREADY_EXISTS';
       if (!conflict || attempt === MAX_ATTEMPTS) throw error;
       // Another request has changed one of these items since: repeat the plan with its changes.
       await wait(Math.random() * attempt * PAUSE_MS);
       continue;
     }
-    place?.settle(records[0]!);
+    batched?.settle(records[0]!);
     // Not awaited, so that the response does not wait for thousands of starts.
     void startOrDefer(deps.log, 'deliveries', { batch: target.batch }, () => deps.starters.startDeliveries(deliveries));
-    return { ...plan, records, grouped: Boolean(place?.group) };
+    return { ...plan, records, grouped: Boolean(batched?.group) };
   }
 }
 
@@ -115,14 +115,14 @@ function smallNewItem({ records, unchanged }: IngestPlan): ItemRecord | null {
 }
 
 /** Puts the only item of a request into a group of several requests, when many such requests arrive. */
-function joinGroup({ ingestCollector }: AcceptDependencies, { records }: IngestPlan): Place<ItemRecord> | null {
+function addToBatch({ ingestBatcher }: AcceptDependencies, { records }: IngestPlan): BatchedRequest<ItemRecord> | null {
   const [item] = records;
   if (!item || records.length > 1) return null;
   const small = item.source.kind === 'text' && isSmall(item);
   // A group belongs to one collection. Versions of an item are told apart by their batch, and a group has one of each item.
-  const place = ingestCollector.join(`${item.database_id}/${item.collection}`, small ? item : null);
-  if (place.group !== null) Object.assign(item, { batch: place.group, group: 0 });
-  return place;
+  const batched = ingestBatcher.add(`${item.database_id}/${item.collection}`, small ? item : null);
+  if (batched.group !== null) Object.assign(item, { batch: batched.group, group: 0 });
+  return batched;
 }
 
 /** An unchanged completed item will not complete again, but each request is notified of its items. */

@@ -1,6 +1,6 @@
 /** Short texts and files of text, whose work is less than that of a workflow: those that arrive together are indexed together. */
 import type { FileKind } from '../extraction.js';
-import { type OpenGroup, openGroup, type SizedWork, unitsOf } from '../small-work.js';
+import { groupByWorkflow, type OpenGroup, openGroup, type SizedWork } from '../group-limits.js';
 
 /** Larger items are indexed step by step. */
 const MAX_BYTES = 16 * 1024;
@@ -53,5 +53,5 @@ export function groupNumbers(items: readonly SizedItem[]): (number | undefined)[
 export function workflowUnits<Item extends { batch: string; group?: number | undefined }>(
   items: readonly Item[],
 ): Item[][] {
-  return unitsOf(items, ({ batch, group }) => (group === undefined ? undefined : `${batch}/${group}`));
+  return groupByWorkflow(items, ({ batch, group }) => (group === undefined ? undefined : `${batch}/${group}`));
 }

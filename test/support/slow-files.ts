@@ -45,7 +45,7 @@ export const SLOW_FILES: readonly string[] = [
   'release/receiver-recipes',
   'release/docs-samples',
   'crews/callbacks',
-  'work-collector',
+  'request-batcher',
   'webhooks/slow-receivers',
   'content/extraction',
   'rollout',

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createWorkCollector, type WorkCollector } from '../api/work-collector.js';
+import { createRequestBatcher, type RequestBatcher } from '../api/request-batcher.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { clientDuringTests, receiverDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
@@ -18,13 +18,13 @@ const works = (count: number): Work[] => Array.from({ length: count }, (_, n) =>
 describe('small work that arrives in many requests', () => {
   let now: number;
   let started: { group: string; ids: string[] }[];
-  let collector: WorkCollector<Work>;
+  let batcher: RequestBatcher<Work>;
 
   beforeEach(() => {
     now = 0;
     started = [];
     let ids = 0;
-    collector = createWorkCollector({
+    batcher = createRequestBatcher({
       newId: () => `group-${++ids}`,
       start: async (group, members: Work[]) => {
         started.push({ group, ids: members.map(({ id }) => id) });
@@ -35,12 +35,12 @@ describe('small work that arrives in many requests', () => {
   });
 
   // A group that still waits would start during the next test.
-  afterEach(() => collector.close());
+  afterEach(() => batcher.close());
 
   /** Sends one request after another, each of which is accepted at once. @returns the group of each */
   const sendInTurn = (sent: Work[], key = 'notes') =>
     sent.map((one) => {
-      const { group, settle } = collector.join(key, one);
+      const { group, settle } = batcher.add(key, one);
       settle(one);
       return group;
     });
@@ -57,39 +57,39 @@ describe('small work that arrives in many requests', () => {
   test('shares a workflow at a high rate, which starts when each request has been accepted or rejected', async () => {
     fillSecond();
     const sent = [work('a'), work('b'), work('c')];
-    const places = sent.map((one) => collector.join('notes', one));
-    expect(places.map(({ group }) => group)).toEqual(['group-1', 'group-1', 'group-1']);
-    places[0]!.settle(sent[0]!);
-    places[1]!.settle(null);
-    const closed = collector.close();
+    const requests = sent.map((one) => batcher.add('notes', one));
+    expect(requests.map(({ group }) => group)).toEqual(['group-1', 'group-1', 'group-1']);
+    requests[0]!.settle(sent[0]!);
+    requests[1]!.settle(null);
+    const closed = batcher.close();
     expect(started).toEqual([]);
-    places[2]!.settle(sent[2]!);
+    requests[2]!.settle(sent[2]!);
     await closed;
     expect(started).toEqual([{ group: 'group-1', ids: ['a', 'c'] }]);
   });
 
   test('shares a workflow while many requests are in progress, however few arrive in a second', async () => {
     const sent = works(6);
-    const places = sent.map((one) => {
+    const requests = sent.map((one) => {
       now += 1_200 / LIMIT;
-      return collector.join('notes', one);
+      return batcher.add('notes', one);
     });
-    expect(places.map(({ group }) => group)).toEqual([null, null, null, null, 'group-1', 'group-1']);
-    for (const [n, { settle }] of places.entries()) settle(sent[n]!);
+    expect(requests.map(({ group }) => group)).toEqual([null, null, null, null, 'group-1', 'group-1']);
+    for (const [n, { settle }] of requests.entries()) settle(sent[n]!);
     now += 1_200 / LIMIT;
     expect(sendInTurn([work('later')])).toEqual([null]);
-    await collector.close();
+    await batcher.close();
     expect(started.map(({ ids }) => ids)).toEqual([['work-4', 'work-5']]);
   });
 
   test('does not wait for a request whose commit hangs, which is started when it is accepted', async () => {
     fillSecond();
     const [hung, other] = [work('hung'), work('other')];
-    const places = [hung, other].map((one) => collector.join('notes', one));
-    places[1]!.settle(other);
+    const requests = [hung, other].map((one) => batcher.add('notes', one));
+    requests[1]!.settle(other);
     await eventually('the start of the other', () => started.length === 1);
-    places[0]!.settle(hung);
-    await collector.close();
+    requests[0]!.settle(hung);
+    await batcher.close();
     expect(started).toEqual([
       { group: 'group-1', ids: ['other'] },
       { group: 'group-1', ids: ['hung'] },
@@ -98,8 +98,8 @@ describe('small work that arrives in many requests', () => {
 
   test('starts no workflow when all requests are rejected', async () => {
     fillSecond();
-    for (const one of works(2)) collector.join('notes', one).settle(null);
-    await collector.close();
+    for (const one of works(2)) batcher.add('notes', one).settle(null);
+    await batcher.close();
     expect(started).toEqual([]);
   });
 
@@ -122,7 +122,7 @@ describe('small work that arrives in many requests', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const slow = createWorkCollector({
+    const slow = createRequestBatcher({
       newId: () => `group-${started.length + 1}`,
       async start(group, members: Work[]) {
         started.push({ group, ids: members.map(({ id }) => id) });
@@ -133,7 +133,7 @@ describe('small work that arrives in many requests', () => {
       clock: () => now,
     });
     const send = (id: string) => {
-      const { group, settle } = slow.join('notes', work(id));
+      const { group, settle } = slow.add('notes', work(id));
       settle(work(id));
       return group;
     };
@@ -152,9 +152,9 @@ describe('small work that arrives in many requests', () => {
 
   test('has its own workflow when it is large, or when the process stops', async () => {
     fillSecond();
-    expect(collector.join('notes', null).group).toBeNull();
+    expect(batcher.add('notes', null).group).toBeNull();
     expect(sendInTurn([work('small')])).toEqual(['group-1']);
-    await collector.close();
+    await batcher.close();
     expect(sendInTurn([work('late')])).toEqual([null]);
   });
 });

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
+import { type OpenGroup, openGroup, type SizedWork } from '../domain/group-limits.js';
 import { createRateMeter, type RateMeter } from '../domain/rate-meter.js';
 import { settledWithin } from '../domain/shared-calls.js';
-import { type OpenGroup, openGroup, type SizedWork } from '../domain/small-work.js';
 
 /** How the work of one request is started. */
-export interface Place<Work> {
+export interface BatchedRequest<Work> {
   /** Id of the group that it shares with work of other requests; null for work with its own workflow. */
   group: string | null;
   /**
@@ -17,17 +17,17 @@ export interface Place<Work> {
 }
 
 /** Collects small work that arrives in many requests, so that it shares workflows. */
-export interface WorkCollector<Work> {
+export interface RequestBatcher<Work> {
   /**
    * @param key work of different keys never shares a workflow
    * @param size null for work that needs its own workflow
    */
-  join(key: string, size: SizedWork | null): Place<Work>;
+  add(key: string, size: SizedWork | null): BatchedRequest<Work>;
   /** Starts the groups that wait for more, and resolves when their workflows have been started. */
   close(): Promise<void>;
 }
 
-export interface WorkCollectorOptions<Work> {
+export interface RequestBatcherOptions<Work> {
   /** @returns an id for a new group */
   newId: () => string;
   /** Starts the workflow of a group; logs its errors. */
@@ -69,20 +69,20 @@ const LONGEST_COMMIT_MS = 2_000;
 const LONGEST_WAIT_MS = 2_000;
 
 /** At a low rate all work gets its own workflow at once. */
-export function createWorkCollector<Work>({
+export function createRequestBatcher<Work>({
   newId,
   start,
   perSecond = 15,
   concurrent = 4,
   waitMs = 200,
   clock = () => performance.now(),
-}: WorkCollectorOptions<Work>): WorkCollector<Work> {
+}: RequestBatcherOptions<Work>): RequestBatcher<Work> {
   const keys = new Map<string, Arrivals<Work>>();
   const starting = new Set<Promise<void>>();
   let closing = false;
 
   return {
-    join(key, size) {
+    add(key, size) {
       const arrivals = arrivalsOf(key);
       arrivals.inProgress += 1;
       // Evaluated first: it counts the request.

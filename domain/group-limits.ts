@@ -40,7 +40,10 @@ export function openGroup(): OpenGroup {
  * @param groupOf the key of a record's group; undefined for a record without a group
  * @returns the records that share a workflow: a group, or one record. In the order of their first records
  */
-export function unitsOf<Entry>(records: readonly Entry[], groupOf: (record: Entry) => string | undefined): Entry[][] {
+export function groupByWorkflow<Entry>(
+  records: readonly Entry[],
+  groupOf: (record: Entry) => string | undefined,
+): Entry[][] {
   const units: Entry[][] = [];
   const groups = new Map<string, Entry[]>();
   for (const record of records) {
