@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { ERROR_STATUS } from '../domain/errors.js';
 import { ITEM_ERRORS } from '../domain/extraction.js';
+import { NOT_SENT } from '../domain/webhooks/deliveries.js';
 import { createClient } from './support/client.js';
 import { createJobClient } from './support/job-client.js';
 import { clientOf } from './support/organisation.js';
@@ -87,4 +88,10 @@ test('docs/errors.md has each error of requests with its status, when it occurs 
 test('docs/errors.md has each error of items', () => {
   const rows = [...page.matchAll(/^\| `(E\d{4})` +\| .+? +\| .+? +\|$/gm)];
   expect(rows.map(([, code]) => code)).toEqual(Object.keys(ITEM_ERRORS));
+});
+
+test('docs/errors.md has each reason for which a delivery is not sent', () => {
+  const section = page.slice(page.indexOf('## Errors of deliveries'), page.indexOf('## Errors of the command line'));
+  const codes = [...section.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell]) => cell!.match(/[A-Z]+(?:_[A-Z]+)*/g));
+  expect(codes).toEqual(expect.arrayContaining([...NOT_SENT]));
 });

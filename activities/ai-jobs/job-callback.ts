@@ -7,14 +7,14 @@ import {
 import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
-import type { Callback } from '../webhooks/callback.js';
+import type { Callback, Undeliverable } from '../webhooks/callback.js';
 
 export interface AiJobCallbackDependencies {
   aiJobs: Pick<AiJobs, 'getById' | 'getResult'>;
   signingKeys: Pick<SigningKeys, 'openPrivateKey'>;
 }
 
-const JOB_NOT_FOUND = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is no longer stored.' };
+const JOB_NOT_FOUND: Undeliverable = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is no longer stored.' };
 
 /** Callbacks of AI jobs, sent to the job's own receiver and signed with the key that was current at its creation. */
 export function createAiJobCallback(

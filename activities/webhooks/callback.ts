@@ -1,3 +1,4 @@
+import type { NotSentReason } from '../../domain/webhooks/deliveries.js';
 import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 
@@ -23,7 +24,7 @@ export interface CallbackRequest {
 
 /** Why no request can be built. */
 export interface Undeliverable {
-  error_code: string;
+  error_code: NotSentReason;
   error_message: string;
   /** Whether another attempt may succeed. Default: false. */
   retryable?: boolean;

@@ -27,6 +27,18 @@ export interface NewDelivery {
   now: Date;
 }
 
+/** Why a delivery is not sent, beside what its receiver and the network answer. */
+export const NOT_SENT = [
+  'WEBHOOK_NOT_FOUND',
+  'WEBHOOK_DISABLED',
+  'SUPERSEDED',
+  'JOB_NOT_FOUND',
+  'MESSAGE_NOT_FOUND',
+  'SIGNING_SECRET_NOT_FOUND',
+  'INTERNAL_ERROR',
+] as const;
+export type NotSentReason = (typeof NOT_SENT)[number];
+
 /** A callback as every attempt sends it. */
 export interface CallbackMessage {
   url: string;
