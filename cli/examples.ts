@@ -69,8 +69,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'orgs limits show': ['orgs limits show --org acme', 'orgs limits show --org acme --json'],
   'orgs limits set': ['orgs limits set items=100000 stored_bytes=10000000000 --org acme'],
   'orgs limits clear': ['orgs limits clear items --org acme', 'orgs limits clear --org acme'],
-  'migrate status': ['migrate status', 'migrate status --json'],
-  'migrate run': ['migrate run', 'migrate run --contract'],
   backup: ['backup backup.ndjson.gz', 'backup "backup-$(date +%F).ndjson.gz" --json'],
   restore: [
     'restore backup.ndjson.gz',

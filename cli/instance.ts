@@ -4,8 +4,6 @@ import { dirname, join } from 'node:path';
 import { choosePorts, defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../dev-stack/index.js';
 import { readLocalModel } from '../providers/embeddings/local-model.js';
 import { type Config, readConfig, settingsSchema } from '../runtime/config.js';
-import { openCollections } from '../storage/collections.js';
-import { migrate } from '../storage/migrations/run.js';
 import { type Child, startChild } from './child.js';
 import { sealingKey } from './data-folder.js';
 
@@ -61,7 +59,6 @@ export async function startInstance(
       ...model.env,
       ...(socket === undefined ? {} : { POSTBACK_EMBEDDER_SOCKET: socket.path }),
     };
-    await migrateDatabase(stack.mongodbUri, env.MONGODB_URI === undefined, print);
     print('Starting API and workers');
     // Not awaited: without it, the product runs, and what needs it is retried.
     const embedder = socket ? startChild('embedder', childEnv, dataDir, print) : null;
@@ -82,20 +79,6 @@ export async function startInstance(
   } catch (error) {
     await stop();
     throw error;
-  }
-}
-
-/**
- * @param isOwn whether only this instance uses the database: then no process of an older release is left, and what only
- * such a process needs is removed too
- */
-async function migrateDatabase(uri: string, isOwn: boolean, print: (line: string) => void): Promise<void> {
-  const { db, mongoClient } = await openCollections(uri, 'postback-start');
-  try {
-    const onStart = ({ id, name }: { id: string; name: string }) => print(`Migration ${id}: ${name}`);
-    await migrate(db, { contract: isOwn, onStart });
-  } finally {
-    await mongoClient.close();
   }
 }
 

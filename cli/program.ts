@@ -162,18 +162,6 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--json', 'print JSON')
     .action(async (names, options) => (await import('./organisations.js')).clearLimits(names, options));
 
-  const migrations = program.command('migrate').description('change the database for a new release');
-  migrations
-    .command('status')
-    .description('list the migrations of this release, and which of them the database has')
-    .option('--json', 'print JSON')
-    .action(async (options) => (await import('./migrate.js')).showMigrations(options));
-  migrations
-    .command('run')
-    .description('run the migrations that the database lacks; processes of the previous release may run meanwhile')
-    .option('--contract', 'also remove what only older releases need: when none of their processes is left')
-    .option('--json', 'print JSON')
-    .action(async (options) => (await import('./migrate.js')).runMigrations(options));
   program
     .command('backup')
     .description('write the database, and the files of the bucket, as they are at one time; the service may run')

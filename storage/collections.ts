@@ -21,8 +21,7 @@ import type { CrewSigningSecretRecord } from './crews/signing-secrets.js';
 import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
-import { NAMED_EVERYWHERE } from './migrations/list.js';
-import { hasMigrated, migrate } from './migrations/run.js';
+import { ensureIndexes } from './indexes.js';
 import type { ModelTokensRecord } from './model-tokens.js';
 import { byOrganisation, type OwnedCollection } from './organisation-records.js';
 import type { OrganisationRecord } from './organisations.js';
@@ -31,7 +30,6 @@ import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
 import type { ProcessEndRecord, ProcessRecord, SweepRecord } from './processes.js';
 import type { QuotaGateRecord } from './quotas.js';
 import type { RateLimitRecord } from './rate-limits.js';
-import { namedOrOldRecords, namedRecords, type RecordsOf } from './records-of.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
 import type { ReplayRecord } from './webhooks/replays.js';
@@ -41,7 +39,6 @@ export interface Collections {
   mongoClient: MongoClient;
   db: Db;
   now: DatabaseClock;
-  recordsOf: RecordsOf;
   apiKeys: Collection<ApiKeyRecord>;
   organisations: Collection<OrganisationRecord>;
   processes: Collection<ProcessRecord>;
@@ -93,9 +90,9 @@ const SERVER_SELECTION_MS = 5_000;
 const POOL_SIZE = 40;
 
 /**
- * Connects to MongoDB and runs the migrations that this release needs, unless another process has run them.
+ * Connects to MongoDB and creates the indexes that are missing.
  * @param uri of a replica set, because the service uses transactions
- * @throws Error when MongoDB cannot be reached, or its database belongs to a newer release
+ * @throws Error when MongoDB cannot be reached
  */
 export async function connectCollections(
   uri: string,
@@ -104,17 +101,15 @@ export async function connectCollections(
 ): Promise<Collections> {
   const collections = await openCollections(uri, appName, options);
   try {
-    await migrate(collections.db);
-    return (await hasMigrated(collections.db, NAMED_EVERYWHERE))
-      ? { ...collections, recordsOf: namedRecords }
-      : collections;
+    await ensureIndexes(collections.db);
+    return collections;
   } catch (error) {
     await collections.mongoClient.close();
     throw error;
   }
 }
 
-/** Connects to MongoDB without migrations: for short commands, and for those that look after them. */
+/** Connects to MongoDB and leaves the indexes: for short commands. */
 export async function openCollections(
   uri: string,
   appName: string,
@@ -131,21 +126,18 @@ export async function openCollections(
   });
   const now = followDatabaseClock(mongoClient);
   await mongoClient.connect();
-  return collectionsOf({ mongoClient, db: mongoClient.db(), now, recordsOf: namedOrOldRecords });
+  return collectionsOf({ mongoClient, db: mongoClient.db(), now });
 }
 
 /** Where reads go that may be some seconds old. Transactions, and reads that decide about writes, need the primary. */
 export type StaleReadPreference = 'primary' | 'secondaryPreferred' | 'nearest';
 
 /** @returns the same collections for reads that may be some seconds old */
-export function forStaleReads(
-  { mongoClient, db, now, recordsOf }: Collections,
-  readPreference: StaleReadPreference,
-): Collections {
-  return collectionsOf({ mongoClient, db: mongoClient.db(db.databaseName, { readPreference }), now, recordsOf });
+export function forStaleReads({ mongoClient, db, now }: Collections, readPreference: StaleReadPreference): Collections {
+  return collectionsOf({ mongoClient, db: mongoClient.db(db.databaseName, { readPreference }), now });
 }
 
-function collectionsOf(access: Pick<Collections, 'mongoClient' | 'db' | 'now' | 'recordsOf'>): Collections {
+function collectionsOf(access: Pick<Collections, 'mongoClient' | 'db' | 'now'>): Collections {
   const { db } = access;
   return {
     ...access,

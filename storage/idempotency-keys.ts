@@ -5,13 +5,11 @@ import { sha256Hex } from '../domain/ids.js';
 import type { SealedContext, Sealer } from '../domain/sealing.js';
 import type { DatabaseClock } from './clock.js';
 import { BY_ID } from './queries.js';
-import type { RecordsOf } from './records-of.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
 
 export interface IdempotencyRecord {
   /** `<org>/<route>/<SHA-256 of the key>` */
   _id: string;
-  /** See `RecordsOf`. */
   org: string;
   /** SHA-256 of the request, hex. */
   fingerprint: string;
@@ -67,12 +65,10 @@ export function createIdempotencyKeys(
     idempotencyKeys,
     mongoClient,
     now: clock,
-    recordsOf,
   }: {
     idempotencyKeys: Collection<IdempotencyRecord>;
     mongoClient: MongoClient;
     now: DatabaseClock;
-    recordsOf: RecordsOf;
   },
   sealer: Sealer,
   { ttlMs, leaseMs = LEASE_MS }: { ttlMs: number; leaseMs?: number },
@@ -106,14 +102,14 @@ export function createIdempotencyKeys(
         const taken = await idempotencyKeys.updateOne(
           {
             _id: id,
-            ...recordsOf(org),
+            org,
             $or: [{ expires_at: { $lte: now } }, { fingerprint, response: null, lease_until: { $lte: now } }],
           },
           { $set: fresh },
           BY_ID,
         );
         if (taken.matchedCount === 1) return claimed;
-        const record = await idempotencyKeys.findOne({ _id: id, ...recordsOf(org) }, BY_ID);
+        const record = await idempotencyKeys.findOne({ _id: id, org }, BY_ID);
         if (!record) continue;
         if (record.fingerprint !== fingerprint) return { state: 'another request' };
         if (record.response === null) return { state: 'in progress' };
@@ -138,7 +134,7 @@ export function createIdempotencyKeys(
         // Sealed, because a response may carry secrets of its client.
         const sealed_body = new Binary(sealer.seal(body, context(id)));
         const saved = await idempotencyKeys.updateOne(
-          { _id: id, ...recordsOf(org), token, response: null },
+          { _id: id, org, token, response: null },
           { $set: { response: { status, headers, sealed_body } } },
           { session: tx, ...BY_ID },
         );
@@ -149,7 +145,7 @@ export function createIdempotencyKeys(
 
     /** Releases a key without a saved response, so that the client can repeat the request at once. */
     async release({ org, id, token }: IdempotencyClaim): Promise<void> {
-      await idempotencyKeys.deleteOne({ _id: id, ...recordsOf(org), token, response: null }, BY_ID);
+      await idempotencyKeys.deleteOne({ _id: id, org, token, response: null }, BY_ID);
     },
   };
 }

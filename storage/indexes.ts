@@ -46,7 +46,7 @@ export const DELIVERY_LIST_INDEX = { org: 1, event_type: 1, status: 1, _id: -1 }
 /** Ends with the organisation, so that the first delivery of each receiver is read from the index alone. */
 export const QUEUE_INDEX = { receiver: 1, next_attempt_at: 1, _id: 1, org: 1 } as const;
 
-/** Indexes by collection. Migrations create those that are missing. Every query has its index here; a comment names the query where it is not obvious. */
+/** Indexes by collection. Every query has its index here; a comment names the query where it is not obvious. */
 export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   api_keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, created_at: -1 } }],
   model_tokens: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
@@ -224,10 +224,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   ],
 };
 
-/**
- * Creates the indexes that are missing; others stay. Migrations call it: one more of these lists is one more step of
- * `postback migrate`.
- */
-export async function ensureIndexes(db: Db, indexes = INDEXES): Promise<void> {
-  await Promise.all(Object.entries(indexes).map(([name, list]) => db.collection(name).createIndexes([...list])));
+/** Creates the indexes that are missing; others stay. Processes may do it at the same time. */
+export async function ensureIndexes(db: Db): Promise<void> {
+  await Promise.all(Object.entries(INDEXES).map(([name, list]) => db.collection(name).createIndexes([...list])));
 }

@@ -12,7 +12,6 @@ import {
 import { endOfDay, type ModelTokens } from './model-tokens.js';
 import type { Organisations } from './organisations.js';
 import { BY_ID } from './queries.js';
-import type { RecordsOf } from './records-of.js';
 import { inTransaction } from './transactions.js';
 import { MEASURES, type Measure, type Usage } from './usage.js';
 
@@ -23,7 +22,6 @@ import { MEASURES, type Measure, type Usage } from './usage.js';
 export interface QuotaGateRecord {
   /** `<org>/<measure>` */
   _id: string;
-  /** See `RecordsOf`. */
   org: string;
   /**
    * An upper bound of the use: measured once, then raised by each request. It is measured again before a request is
@@ -70,14 +68,12 @@ export function createQuotas(
     organisations,
     usage,
     modelTokens,
-    recordsOf,
   }: {
     mongoClient: MongoClient;
     quotaGates: Collection<QuotaGateRecord>;
     organisations: Pick<Organisations, 'find'>;
     usage: Pick<Usage, 'measure'>;
     modelTokens: ModelTokens;
-    recordsOf: RecordsOf;
   },
   defaults: Limits,
 ) {
@@ -207,7 +203,7 @@ export function createQuotas(
 
     const now = new Date();
     const before = await quotaGates.findOneAndUpdate(
-      { _id: id, ...recordsOf(org) },
+      { _id: id, org },
       {
         $inc: Object.fromEntries(growth.map((quota) => [`use.${quota}`, added[quota]!])),
         $set: { passed_at: now },
@@ -225,6 +221,6 @@ export function createQuotas(
     rejectBy(use);
     const bound = Object.fromEntries(Object.entries(use).map(([name, n]) => [name, n + (added[name as Quota] ?? 0)]));
     const measured = { $set: { use: bound, measured_at: now } };
-    await quotaGates.updateOne({ _id: id, ...recordsOf(org) }, measured, { session: tx, ...BY_ID });
+    await quotaGates.updateOne({ _id: id, org }, measured, { session: tx, ...BY_ID });
   }
 }

@@ -71,7 +71,7 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
   ],
   'an API key is found before its organisation is known': ['api-keys.ts'],
   'metrics count the unfinished work of all organisations': ['backlog.ts'],
-  'operators back up, migrate and seal whole collections': ['backup/', 'migrations/', 'sealed-fields.ts'],
+  'operators back up and seal whole collections': ['backup/', 'sealed-fields.ts'],
   'records of processes, leases and files, which no organisation has': [
     'processes.ts',
     'leases.ts',

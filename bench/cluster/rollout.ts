@@ -59,7 +59,6 @@ export async function postback({ settings }: Cluster, code: string | undefined, 
 export async function rollOver(cluster: Cluster, until: number): Promise<void> {
   const { apis, workers, embedder, balancer, start } = cluster;
   const steps: [string, () => Promise<unknown>][] = [
-    ['migrating the database', () => postback(cluster, undefined, 'migrate', 'run')],
     ['starting new workers', () => Promise.all(workers.map(({ name }) => start('worker', `new-${name}`, undefined)))],
     ['replaying what is open', () => postback(cluster, undefined, 'replay-open')],
     ['promoting the new workers', () => postback(cluster, undefined, 'worker', 'promote')],
@@ -73,7 +72,6 @@ export async function rollOver(cluster: Cluster, until: number): Promise<void> {
         balancer.putBack(address!);
       },
     ]),
-    ['migrating what the old release needed', () => postback(cluster, undefined, 'migrate', 'run', '--contract')],
   ];
   const edge = (until - Date.now()) * EDGE;
   await wait(edge);

@@ -54,7 +54,7 @@ export async function runUnderLoad(
 ): Promise<RunOutcome> {
   const closing: (() => Promise<unknown>)[] = [];
   try {
-    // Without migrations, which belong to the rollout.
+    // Without indexes, which the processes create.
     const collections = await openCollections(target.mongodbUri, 'postback-bench');
     closing.unshift(() => collections.mongoClient.close());
     const receiver = await startClusterReceiver(isRollout ? () => 'accepts' : sometimesWrong);

@@ -115,8 +115,7 @@ export interface SearchIndex {
   /**
    * @returns hits, best first, with scores from 0 to 1: BM25 or cosine similarity scaled within the result, or both fused
    * (`fusion.ts`)
-   * @throws Error when the table does not exist; ServiceError SERVICE_UNAVAILABLE for a metadata filter on a table with rows
-   * from before filters existed
+   * @throws Error when the table does not exist
    */
   search(table: string, request: SearchRequest): Promise<SearchHit[]>;
   /** Loads the parts of the index that every search needs, so that the next search does not wait for it. @throws Error when the table does not exist */

@@ -53,7 +53,6 @@ export interface AiJobRecord {
 export interface AiJobResultRecord {
   /** The job's id. */
   _id: string;
-  /** See `RecordsOf`. */
   org: string;
   output: Binary;
   original: Binary | null;

@@ -7,7 +7,6 @@ import { ServiceError } from '../../domain/errors.js';
 import type { DatabaseClock } from '../clock.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
 import { BY_ID, staleRecords } from '../queries.js';
-import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
 import { type AiJobRecord, type AiJobResultRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
 import { fileIsNeeded, type UploadRecord } from './uploads.js';
@@ -41,14 +40,12 @@ export function createAiJobs(
     uploads,
     mongoClient,
     now: clock,
-    recordsOf,
   }: {
     aiJobs: Collection<AiJobRecord>;
     aiJobResults: Collection<AiJobResultRecord>;
     uploads: Collection<UploadRecord>;
     mongoClient: MongoClient;
     now: DatabaseClock;
-    recordsOf: RecordsOf;
   },
   retentionMs: number,
 ) {
@@ -164,7 +161,7 @@ export function createAiJobs(
       if (finished) {
         const saved = result ? { $setOnInsert: { ...result, org } } : {};
         const options = { session: tx, upsert: result !== null, ...BY_ID };
-        await aiJobResults.updateOne({ _id: jobId, ...recordsOf(org) }, { ...saved, $set: { expires_at } }, options);
+        await aiJobResults.updateOne({ _id: jobId, org }, { ...saved, $set: { expires_at } }, options);
       }
       return finished;
     },
@@ -177,18 +174,18 @@ export function createAiJobs(
     async saveResult(org: string, jobId: string, result: AiJobResult): Promise<void> {
       const packed = await packResult(result);
       const saved = { $setOnInsert: { ...packed, org, expires_at: null } };
-      await aiJobResults.updateOne({ _id: jobId, ...recordsOf(org) }, saved, { upsert: true, ...BY_ID });
+      await aiJobResults.updateOne({ _id: jobId, org }, saved, { upsert: true, ...BY_ID });
     },
 
     /** @returns the result as canonical JSON, or null when the job has none yet */
     async getResult(org: string, jobId: string): Promise<AiJobResult | null> {
-      const found = await aiJobResults.findOne({ _id: jobId, ...recordsOf(org) }, BY_ID);
+      const found = await aiJobResults.findOne({ _id: jobId, org }, BY_ID);
       if (!found) return null;
       return unpackResult(found);
     },
 
     async hasResult(org: string, jobId: string): Promise<boolean> {
-      const stored = { _id: jobId, ...recordsOf(org) };
+      const stored = { _id: jobId, org };
       return (await aiJobResults.findOne(stored, { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
 

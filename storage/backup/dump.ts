@@ -23,8 +23,8 @@ export interface DumpOptions {
   onProgress?: (step: { collection: string } | { changed: number }) => void;
 }
 
-/** What a backup leaves out: counts of seconds, leases, and the marks of backups. */
-const LEFT_OUT = ['rate_limits', 'leases', 'backups'];
+/** What a backup leaves out: counts of seconds, and the marks of backups. */
+const LEFT_OUT = ['rate_limits', 'backups'];
 
 /** Documents that are read again in one query. */
 const PAGE = 500;

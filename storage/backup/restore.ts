@@ -3,7 +3,7 @@ import type { AnyBulkWriteOperation, Document, Filter } from 'mongodb';
 import { UNFINISHED_REBUILD_STATUSES } from '../../domain/content/states.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Collections } from '../collections.js';
-import { forgetIndexes, migrate } from '../migrations/run.js';
+import { ensureIndexes } from '../indexes.js';
 import { type BackupEntry, type DocumentEntry, type FilePart, readEntries } from './archive.js';
 
 /** Documents that are written together. */
@@ -19,20 +19,19 @@ export interface Restored {
 }
 
 /**
- * @returns a collection that has documents, or null when the database is empty: a restore must not mix two histories.
- * Migrations alone do not count
+ * @returns a collection that has documents, or null when the database is empty: a restore must not mix two histories
  */
 export async function findContent({ db }: Pick<Collections, 'db'>): Promise<string | null> {
   for (const { name } of await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray()) {
-    if (name.startsWith('system.') || ['migrations', 'leases', 'backups'].includes(name)) continue;
+    if (name.startsWith('system.') || name === 'backups') continue;
     if (await db.collection(name).findOne({}, { projection: { _id: 1 } })) return name;
   }
   return null;
 }
 
 /**
- * Writes a backup into an empty database, then creates the indexes and runs the migrations that the backup lacks. No process
- * may use the database meanwhile. A restore that fails leaves a database that must be dropped.
+ * Writes a backup into an empty database, then creates the indexes. No process may use the database
+ * meanwhile. A restore that fails leaves a database that must be dropped.
  * @param path of a backup that was checked
  */
 export async function restore(path: string, collections: Collections, files: FileStore): Promise<Restored> {
@@ -68,8 +67,7 @@ export async function restore(path: string, collections: Collections, files: Fil
   }
   await flush();
   await prepare(collections);
-  await forgetIndexes(db);
-  await migrate(db);
+  await ensureIndexes(db);
   return restored;
 }
 

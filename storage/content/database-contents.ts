@@ -5,7 +5,7 @@ import { inDatabase } from './named-items.js';
 
 type DatabaseContentsCollections = Pick<
   Collections,
-  'items' | 'removedItems' | 'chunks' | 'entities' | 'relations' | 'feedback' | 'feedbackTallies' | 'recordsOf'
+  'items' | 'removedItems' | 'chunks' | 'entities' | 'relations' | 'feedback' | 'feedbackTallies'
 >;
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
@@ -31,7 +31,7 @@ interface Group {
 
 /** Counts and removes the contents of whole databases. */
 export function createDatabaseContents(collections: DatabaseContentsCollections) {
-  const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies, recordsOf } = collections;
+  const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies } = collections;
   return {
     /** @returns the collections by name, with the number of their items. Reads an index alone. */
     async collections(database: OwnedDatabase): Promise<{ collection: string; items: number }[]> {
@@ -114,7 +114,7 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
       await removedItems.deleteMany(inDatabase(database));
       await Promise.all([
         feedback.deleteMany(inDatabase(database)),
-        feedbackTallies.deleteMany({ ...recordsOf(database.org), database_id: database._id }),
+        feedbackTallies.deleteMany({ org: database.org, database_id: database._id }),
       ]);
     },
 

@@ -5,7 +5,6 @@ import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
-import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
 import type { DatabaseRecord } from './databases.js';
 import { inDatabase } from './named-items.js';
@@ -38,7 +37,6 @@ export interface FeedbackRecord {
 export interface FeedbackTallyRecord {
   /** `<database>/<collection>/<source>`: the database's internal id and the client's id of the item. */
   _id: string;
-  /** See `RecordsOf`. */
   org: string;
   database_id: string;
   sum: number;
@@ -66,12 +64,10 @@ export function createFeedback({
   mongoClient,
   feedback,
   feedbackTallies,
-  recordsOf,
 }: {
   mongoClient: MongoClient;
   feedback: Collection<FeedbackRecord>;
   feedbackTallies: Collection<FeedbackTallyRecord>;
-  recordsOf: RecordsOf;
 }) {
   return {
     /**
@@ -126,7 +122,7 @@ export function createFeedback({
       sources: readonly SourceName[],
     ): Promise<Map<string, RatingTally>> {
       const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), sourceKey(source)]));
-      const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] }, ...recordsOf(org) }, BY_ID).toArray();
+      const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] }, org }, BY_ID).toArray();
       return new Map(found.map((tally) => [byKey.get(tally._id)!, tally]));
     },
   };
@@ -145,7 +141,7 @@ export function createFeedback({
       await replaceEarlier();
       return;
     }
-    const tally = { _id: tallyKey(databaseId, { collection, source_id }), ...recordsOf(org) };
+    const tally = { _id: tallyKey(databaseId, { collection, source_id }), org };
     await feedbackTallies.updateOne(
       tally,
       { $inc: { sum: rating, count: 1 }, $setOnInsert: { org, database_id: databaseId } },
@@ -164,18 +160,16 @@ export async function discountRatings(
   {
     feedback,
     feedbackTallies,
-    recordsOf,
   }: {
     feedback: Collection<FeedbackRecord>;
     feedbackTallies: Collection<FeedbackTallyRecord>;
-    recordsOf: RecordsOf;
   },
   database: OwnedDatabase,
   items: readonly { collection: string; id: string }[],
   tx: ClientSession,
 ): Promise<void> {
   const keys = items.map(({ collection, id }) => tallyKey(database._id, { collection, source_id: id }));
-  await feedbackTallies.deleteMany({ _id: { $in: keys }, ...recordsOf(database.org) }, { session: tx, ...BY_ID });
+  await feedbackTallies.deleteMany({ _id: { $in: keys }, org: database.org }, { session: tx, ...BY_ID });
   for (const collection of new Set(items.map((item) => item.collection))) {
     const ids = items.flatMap((item) => (item.collection === collection ? [item.id] : []));
     await feedback.updateMany(

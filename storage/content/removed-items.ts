@@ -9,7 +9,6 @@ import { newRemovalId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
 import type { DatabaseClock } from '../clock.js';
 import { type StaleRecords, staleRecords } from '../queries.js';
-import type { RecordsOf } from '../records-of.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
@@ -69,7 +68,6 @@ export function createRemovedItems({
   removedItems,
   feedback,
   feedbackTallies,
-  recordsOf,
   now: clock,
   notifyInterrupted,
 }: {
@@ -78,7 +76,6 @@ export function createRemovedItems({
   removedItems: Collection<RemovedItemRecord>;
   feedback: Collection<FeedbackRecord>;
   feedbackTallies: Collection<FeedbackTallyRecord>;
-  recordsOf: RecordsOf;
   now: DatabaseClock;
   /** Stores the deliveries for items that were deleted in progress. */
   notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]>;
@@ -142,7 +139,7 @@ export function createRemovedItems({
         await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, org }, { session: tx });
         const interrupted = found.filter((item) => !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status));
         if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
-        await discountRatings({ feedback, feedbackTallies, recordsOf }, database, found, tx);
+        await discountRatings({ feedback, feedbackTallies }, database, found, tx);
         return { removed: ids.filter((id) => existing.has(id)), not_found, ref };
       });
     },

@@ -6,7 +6,6 @@ import { textBytes } from '../../domain/text-bytes.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DatabaseClock } from '../clock.js';
 import { BY_ID, staleRecords } from '../queries.js';
-import type { RecordsOf } from '../records-of.js';
 import { createExecutionLists, LISTED } from './execution-lists.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 import type { CrewFeedbackRecord } from './feedback.js';
@@ -27,13 +26,11 @@ export function createCrewExecutions(
     crewSteps,
     crewFeedback,
     now: clock,
-    recordsOf,
   }: {
     crewExecutions: Collection<CrewExecutionRecord>;
     crewSteps: Collection<CrewStepRecord>;
     crewFeedback: Collection<CrewFeedbackRecord>;
     now: DatabaseClock;
-    recordsOf: RecordsOf;
   },
   retentionMs: number,
 ) {
@@ -159,14 +156,14 @@ export function createCrewExecutions(
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const feedback = await crewFeedback.findOne({ _id: feedbackId, ...recordsOf(org), execution }, { session: tx });
+      const feedback = await crewFeedback.findOne({ _id: feedbackId, org, execution }, { session: tx });
       if (!feedback) return null;
       const changes = { urls: feedback.urls, feedback: feedback.text };
       const resumed = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
       const applied = { $set: { applied_at: now, output } };
-      await crewFeedback.updateOne({ _id: feedbackId, ...recordsOf(org) }, applied, { session: tx });
+      await crewFeedback.updateOne({ _id: feedbackId, org }, applied, { session: tx });
       return resumed;
     },
 
@@ -263,7 +260,7 @@ export function createCrewExecutions(
 
     /** Removes steps and unapplied feedback of a finished execution. Applied feedback expires with the execution. */
     async removeLeftovers(org: string, id: string, now: Date): Promise<void> {
-      const own = { ...recordsOf(org), execution: id };
+      const own = { org, execution: id };
       await crewSteps.deleteMany(own);
       await crewFeedback.deleteMany({ ...own, applied_at: null });
       const expires_at = new Date(now.getTime() + retentionMs);

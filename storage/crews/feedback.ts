@@ -1,14 +1,12 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
 import { BY_ID } from '../queries.js';
-import type { RecordsOf } from '../records-of.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 
 /** A person's feedback on one attempt at a task. */
 export interface CrewFeedbackRecord {
   /** `fbk_…` */
   _id: string;
-  /** See `RecordsOf`. */
   org: string;
   execution: string;
   task: string;
@@ -29,13 +27,7 @@ export interface CrewFeedbackRecord {
 export type CrewFeedback = ReturnType<typeof createCrewFeedback>;
 
 /** People's feedback. `CrewExecutions.resume` applies it; feedback that is not applied has no effect. */
-export function createCrewFeedback({
-  crewFeedback,
-  recordsOf,
-}: {
-  crewFeedback: Collection<CrewFeedbackRecord>;
-  recordsOf: RecordsOf;
-}) {
+export function createCrewFeedback({ crewFeedback }: { crewFeedback: Collection<CrewFeedbackRecord> }) {
   return {
     /** Stores feedback before the workflow applies it. */
     async add(feedback: CrewFeedbackRecord, tx?: ClientSession): Promise<void> {
@@ -44,18 +36,18 @@ export function createCrewFeedback({
 
     /** Removes feedback that was rejected; feedback that was applied stays. */
     async remove(org: string, id: string): Promise<void> {
-      await crewFeedback.deleteOne({ _id: id, ...recordsOf(org), applied_at: null });
+      await crewFeedback.deleteOne({ _id: id, org, applied_at: null });
     },
 
     async isApplied(org: string, id: string): Promise<boolean> {
-      const applied = { _id: id, ...recordsOf(org), applied_at: { $ne: null } };
+      const applied = { _id: id, org, applied_at: { $ne: null } };
       return (await crewFeedback.countDocuments(applied, { limit: 1, ...BY_ID })) === 1;
     },
 
     /** @returns the applied feedback of an execution, oldest first */
     listApplied({ _id, org }: Pick<CrewExecutionRecord, '_id' | 'org'>): Promise<CrewFeedbackRecord[]> {
       return crewFeedback
-        .find({ ...recordsOf(org), execution: _id, applied_at: { $ne: null } })
+        .find({ org, execution: _id, applied_at: { $ne: null } })
         .sort({ applied_at: 1 })
         .toArray();
     },

@@ -2,13 +2,11 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { AgentStep } from '../../domain/crews/language-model.js';
 import type { AttemptRef, StepRef } from '../../domain/crews/workflow-contract.js';
 import { BY_ID } from '../queries.js';
-import type { RecordsOf } from '../records-of.js';
 
 /** One step of an attempt at a task: a model call, or a tool call that the model asked for. */
 export interface CrewStepRecord {
   /** `<execution>/<task>/<attempt>/<step>`, and `/<call>` for a tool call. */
   _id: string;
-  /** See `RecordsOf`. */
   org: string;
   execution: string;
   task: string;
@@ -27,17 +25,11 @@ export type CrewSteps = ReturnType<typeof createCrewSteps>;
 type AnyStepRef = StepRef & { call?: number };
 
 /** Results of model and tool calls, kept until the execution finishes, so that no call is made twice. */
-export function createCrewSteps({
-  crewSteps,
-  recordsOf,
-}: {
-  crewSteps: Collection<CrewStepRecord>;
-  recordsOf: RecordsOf;
-}) {
+export function createCrewSteps({ crewSteps }: { crewSteps: Collection<CrewStepRecord> }) {
   return {
     /** @returns null when the call has no result yet */
     async getById(ref: AnyStepRef): Promise<AgentStep | null> {
-      const found = await crewSteps.findOne({ _id: stepId(ref), ...recordsOf(ref.org) }, BY_ID);
+      const found = await crewSteps.findOne({ _id: stepId(ref), org: ref.org }, BY_ID);
       return found && (JSON.parse(found.content) as AgentStep);
     },
 
@@ -49,7 +41,7 @@ export function createCrewSteps({
 
     /** @returns the steps of an attempt in order: each model call before its tool calls */
     async listByAttempt({ execution, org, task, attempt }: AttemptRef): Promise<AgentStep[]> {
-      const own = { ...recordsOf(org), execution, task, attempt };
+      const own = { org, execution, task, attempt };
       const found = await crewSteps.find(own).sort({ step: 1, call: 1 }).toArray();
       return found.map(({ content }) => JSON.parse(content));
     },

@@ -94,9 +94,7 @@ export function createCrewStarters({ client, call, start }: WorkflowStarter) {
       try {
         return await sendFeedback(ref);
       } catch (error) {
-        // Also rejected: a worker of an earlier release runs the steps again before it takes feedback.
-        const early = error instanceof WorkflowUpdateFailedError || error instanceof WorkflowNotFoundError;
-        throw early ? notApplied() : resumeError(error);
+        throw error instanceof WorkflowNotFoundError ? notApplied() : resumeError(error);
       }
     },
   };

@@ -1,6 +1,5 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { connect } from '@lancedb/lancedb';
-import { indexedMetadata, tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchRequest } from '../../domain/content/search.js';
 import { createTextAnalysis } from '../../storage/content/search-index/analysis.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
@@ -37,28 +36,6 @@ test.each([64, 50])(
     expect(await nearest(1.5)).toEqual(['late:0']);
   },
 );
-
-test('a table without metadata still works, reports an error for metadata filters, and can be rebuilt', async () => {
-  const table = 'tnt_old';
-  await index.create(table);
-  const found = (request: SearchRequest) => foundIn(table, request);
-  const connection = await connect(folder);
-  const old = await connection.openTable(table);
-  await index.write(table, [row('old:0', 'plate')]);
-  await old.dropColumns(['tags']);
-  connection.close();
-  const filter = { tags: [tagOf('metadata', 'brand', 'Acme')] };
-  const metadata = indexedMetadata([{ name: 'year', data_type: 'INT32' }], { brand: 'Acme', year: 1999 }, {});
-  expect(await found(question('plate'))).toEqual(['old:0']);
-  await expect(found(question('plate', { metadata: filter }))).rejects.toThrow(/index rebuild/);
-  await index.write(table, [row('new:0', 'plate', { metadata })]);
-  expect((await found(question('plate'))).sort()).toEqual(['new:0', 'old:0']);
-  await expect(found(question('plate', { metadata: filter }))).rejects.toThrow(/index rebuild/);
-  await index.clear(table);
-  await index.write(table, [row('old:0', 'plate'), row('new:0', 'plate', { metadata })]);
-  expect(await found(question('plate', { metadata: filter }))).toEqual(['new:0']);
-  expect(await found(question('plate', { metadata: { not: filter } }))).toEqual(['old:0']);
-});
 
 test('rows that are added while a table is compacted are indexed by the next compaction', async () => {
   const table = 'tnt_late_rows';
@@ -111,16 +88,6 @@ test('searches find the rows of a table that another process has overwritten, no
   await other.write(table, [heat('second')]);
   expect(await ask()).toEqual(['heat:0 second']);
   await other.close();
-
-  // A table from before tables had an epoch: what its rows contain is read each time.
-  const connection = await connect(folder);
-  for (const collection of ['third', 'fourth']) {
-    const rows = [{ chunk_id: 'heat:0', source_id: 'heat', collection, type: 'memory', text: 'heat', vector: [0, 1] }];
-    await connection.createTable(table, rows, { mode: 'overwrite' });
-    const found = await index.search(table, question('', { mode: 'vector', vector: vector(0, 1) }));
-    expect(found.map((hit) => hit.collection)).toEqual([collection]);
-  }
-  connection.close();
 });
 
 test('a search is repeated when rows are removed or moved before they are read', async () => {

@@ -100,13 +100,7 @@ describe('the processes of docker-compose.yml', () => {
   });
 
   test('become healthy according to the health checks of the file', async () => {
-    const names = [
-      'api',
-      'embedder',
-      'migrations',
-      'worker-promotion',
-      ...TASK_QUEUES.map((queue) => `worker-${queue}`),
-    ];
+    const names = ['api', 'embedder', 'worker-promotion', ...TASK_QUEUES.map((queue) => `worker-${queue}`)];
     expect([...running.keys()].sort()).toEqual(names.sort());
     for (const [name, { healthcheck }] of services) {
       if (!healthcheck) continue;

@@ -41,13 +41,11 @@ const services = Object.entries(compose.services);
 /** Runs once, after the workers have started. */
 const PROMOTION = 'worker-promotion';
 const EMBEDDER = 'embedder';
-/** Runs once, before them. */
-const MIGRATIONS = 'migrations';
 const built = services.filter(([, service]) => service.build);
-const ours = built.filter(([name]) => ![PROMOTION, EMBEDDER, MIGRATIONS].includes(name));
+const ours = built.filter(([name]) => ![PROMOTION, EMBEDDER].includes(name));
 
 /** Services that run once: they have no health check, and other services wait for their success. */
-const ONE_SHOT = ['temporal-schema', 'temporal-namespace', MIGRATIONS];
+const ONE_SHOT = ['temporal-schema', 'temporal-namespace'];
 
 /** @returns the command of Docker Compose; null, with a word on the console, where there is none */
 function composeCommand(): string[] | null {
@@ -241,14 +239,6 @@ describe("the product's services", () => {
     const { out: help } = await runCommand([command, '--help'], {});
     expect(help).toMatch(new RegExp(`^Usage: postback ${command}\\b`));
     for (const option of options.filter((word) => word.startsWith('--'))) expect(help).toContain(`${option} `);
-  });
-
-  test('the database is migrated before they start, by a service that knows nothing but the database', () => {
-    const { command, environment, networks } = compose.services[MIGRATIONS]!;
-    expect(command?.slice(-2)).toEqual(['migrate', 'run']);
-    expect(environment).toEqual({ MONGODB_URI: compose.services.api!.environment!.MONGODB_URI });
-    expect(networks).toEqual(['inside']);
-    for (const [, { depends_on }] of ours) expect(depends_on).toHaveProperty(MIGRATIONS);
   });
 
   test('workers have versions, and a service that promotes the version of the release', () => {

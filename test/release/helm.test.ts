@@ -53,7 +53,7 @@ describe('the Helm chart', () => {
     const commands = Object.values(templates).flatMap((template) =>
       [...template.matchAll(/bin\/postback\.mjs, ([a-z]+)/g)].map(([, command]) => command!),
     );
-    expect(new Set(commands)).toEqual(new Set(['api', 'worker', 'embedder', 'migrate']));
+    expect(new Set(commands)).toEqual(new Set(['api', 'worker', 'embedder']));
     for (const command of commands) {
       const { out } = await runCommand([command, '--help'], {});
       expect(out).toMatch(new RegExp(`^Usage: postback ${command}\\b`));
@@ -184,23 +184,9 @@ for document in yaml.safe_load_all(sys.stdin):
     const deployments = named(plain, 'Deployment');
     expect(deployments).toHaveLength(2 + TASK_QUEUES.length);
     expect(named(plain, 'PodDisruptionBudget')).toEqual(deployments);
-    expect(named(plain, 'NetworkPolicy')).toEqual([...deployments, 'production-migrate', 'production-promote'].sort());
+    expect(named(plain, 'NetworkPolicy')).toEqual([...deployments, 'production-promote'].sort());
     expect(named(plain, 'ScaledObject')).toEqual([]);
     expect(named(everything, 'ScaledObject')).toHaveLength(TASK_QUEUES.length);
-  });
-
-  test('migrations run before the pods of an upgrade, with the address of MongoDB as their only secret', () => {
-    const job = manifests(everything).find(
-      ({ kind, metadata }) => kind === 'Job' && metadata.name === 'production-migrate',
-    )!;
-    expect(job.metadata.annotations!['helm.sh/hook']).toBe('pre-upgrade');
-    const { command, env } = job.spec.template.spec.containers[0]!;
-    expect(command).toEqual(['node', 'bin/postback.mjs', 'migrate', 'run']);
-    expect(env!.map(({ name }) => name)).toEqual(['MONGODB_URI']);
-    const policy = manifests(plain).find(
-      ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'production-migrate',
-    ) as unknown as { spec: { egress: { ports: { port: number }[] }[] } };
-    expect(policy.spec.egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 27017]);
   });
 
   test('a secret that is missing is named', () => {

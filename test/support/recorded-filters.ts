@@ -57,8 +57,7 @@ function conditionsOf(name: string, command: Document): Document[] {
 }
 
 /**
- * Whether a filter names the value that decides the shard: the organisation, or the database that belongs to one. Records of
- * earlier releases have no organisation in some collections; a filter that also finds those names it too.
+ * Whether a filter names the value that decides the shard: the organisation, or the database that belongs to one.
  */
 export function namesShard({ collection, filter }: RecordedFilter): boolean {
   const { key } = SHARD_KEYS[collection] ?? { key: null };
@@ -70,7 +69,7 @@ export function namesShard({ collection, filter }: RecordedFilter): boolean {
     if (operators.length === 0 || typeof condition.$eq === 'string' || condition.$eq?._bsontype === 'ObjectId')
       return true;
     const values: unknown[] = condition.$in ?? [];
-    if (key === 'org') return values.length === 2 && typeof values[0] === 'string' && values[1] === null;
+    if (key === 'org') return false;
     return values.length > 0 && values.every((value) => typeof value === 'string');
   });
 }
@@ -111,8 +110,7 @@ export function watchTransactions(report: (form: FilterForm) => void): (event: C
     running.set(id, orgs);
     const documents: Document[] =
       commandName === 'insert' ? command.documents : filtersOf(event).map(({ filter }) => filter);
-    for (const condition of documents.flatMap((document) => conditionsOn(document, key)))
-      orgs.add(String(condition?.$in?.[0] ?? condition));
+    for (const condition of documents.flatMap((document) => conditionsOn(document, key))) orgs.add(String(condition));
     if (orgs.size > 1) report({ collection, command: commandName, fields: [SPANS.organisations] });
   };
 }

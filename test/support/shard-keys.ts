@@ -19,9 +19,5 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = Object.fromEntries
   ...keyed('database_id', false, 'chunks entities relations'),
   ...keyed('files_id', false, 'files.chunks'),
   ...keyed('_id', false, 'model_tokens rate_limits'),
-  ...keyed(
-    null,
-    false,
-    'api_keys backups compaction_leases files.files index_rebuilds leases migrations process_ends processes sweeps',
-  ),
+  ...keyed(null, false, 'api_keys backups compaction_leases files.files index_rebuilds process_ends processes sweeps'),
 ]);

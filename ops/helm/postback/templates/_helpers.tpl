@@ -32,7 +32,6 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
   "deliveries" (concat $temporal $storage (list "POSTBACK_SEALING_KEY"))
   "control" (concat $temporal $storage (list "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
   "promote" $temporal
-  "migrate" (list "MONGODB_URI")
   "embedder" (list) -}}
 {{- get $names . | toJson -}}
 {{- end }}

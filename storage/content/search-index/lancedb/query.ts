@@ -2,7 +2,6 @@ import { BooleanQuery, type FullTextQuery, MatchQuery, Occur, Operator, type Tab
 import type { Table as ArrowTable } from 'apache-arrow';
 import type { VectorHit } from '../../../../domain/content/fusion.js';
 import type { SearchHit, SearchRequest } from '../../../../domain/content/search.js';
-import { ServiceError } from '../../../../domain/errors.js';
 import type { TextAnalysis } from '../analysis.js';
 import { languagesOf } from '../columns.js';
 import { rankedSearch, type TableSearch, type TextHit, type WordQuery } from '../ranked-search.js';
@@ -41,18 +40,13 @@ export interface SearchedTable {
   rows: RowReader;
 }
 
-/**
- * Searches one table.
- * @returns hits, best first
- * @throws ServiceError SERVICE_UNAVAILABLE for a metadata filter when rows were written before filters existed
- */
+/** Searches one table. @returns hits, best first */
 export async function searchTable(
   { table, analysis, rows }: SearchedTable,
   request: SearchRequest,
 ): Promise<SearchHit[]> {
   if (request.limit <= 0) return [];
   const state = await stateOf(table);
-  if (request.metadata) await requireMetadata(table, state.columns);
   for (let searches = 1; ; searches += 1) {
     const run: SearchRun = { ...state, table, rows, where: filterOf(request, state.columns), outdated: false };
     const search: TableSearch = {
@@ -74,7 +68,7 @@ interface TableState {
   dimensions: number | null;
   /** Without an index, every vector is compared exactly. */
   hasVectorIndex: boolean;
-  epoch: string | null;
+  epoch: string;
 }
 
 /** Reading a schema takes a millisecond, so the state is kept until the table's version changes. */
@@ -181,20 +175,4 @@ async function readNames(run: SearchRun, hits: readonly SearchHit[]): Promise<Se
     const own = names.get(rowIdOf(hit));
     return own ? [{ ...hit, ...own }] : [];
   });
-}
-
-/** Tables whose rows all have tags. Rows without tags are not written any more, so this stays true. */
-const tablesWithTags = new WeakSet<Table>();
-
-/** Rejects a table with rows from before tags existed, because filtered results would silently lack these rows. */
-async function requireMetadata(table: Table, columns: ReadonlySet<string>): Promise<void> {
-  if (tablesWithTags.has(table)) return;
-  if (columns.has('tags') && (await table.countRows("tags IS NULL AND chunk_id != ''")) === 0) {
-    tablesWithTags.add(table);
-    return;
-  }
-  throw new ServiceError(
-    'SERVICE_UNAVAILABLE',
-    'The index of this database does not support metadata filters yet. An operator can rebuild it with "postback index rebuild".',
-  );
 }

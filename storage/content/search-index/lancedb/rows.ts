@@ -29,7 +29,7 @@ export type RowId = bigint;
 export interface RowsOfTable {
   table: Table;
   /** Differs after the table was overwritten, which gives out the same row ids again; null when that cannot be known. */
-  epoch: string | null;
+  epoch: string;
 }
 
 /** Reads something of rows. @returns it by row id, without rows that the table does not have any more */
@@ -74,16 +74,16 @@ function keeping<Value extends object>(
   return async ({ table, epoch }, ids) => {
     const found = new Map<RowId, Value>();
     const missing: RowId[] = [];
-    const prefix = epoch === null ? null : `${numberOf(epoch)}/`;
+    const prefix = `${numberOf(epoch)}/`;
     for (const id of ids) {
-      const value = prefix === null ? undefined : kept.get(`${prefix}${id}`);
+      const value = kept.get(`${prefix}${id}`);
       if (value) found.set(id, value);
       else missing.push(id);
     }
     if (missing.length === 0) return found;
     for (const [id, value] of await readTable(table, missing)) {
       found.set(id, value);
-      if (prefix !== null) kept.set(`${prefix}${id}`, value);
+      kept.set(`${prefix}${id}`, value);
     }
     return found;
   };

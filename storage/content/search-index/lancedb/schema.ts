@@ -28,7 +28,7 @@ export const textIndex = () =>
 
 const TEXT_COLUMNS = ['chunk_id', 'source_id', 'collection', 'type', 'text'] as const;
 
-/** Tags answer equality, lists and existence; null in rows from before tags existed. */
+/** Tags answer equality, lists and existence. */
 const tagsField = () => new Field('tags', new List(new Field('item', new Utf8(), true)), true);
 
 /** @returns the metadata columns that these rows need, with the value of each row */
@@ -113,9 +113,9 @@ function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow
 /** Name of the table's epoch in the metadata of its schema. */
 const EPOCH = 'postback.epoch';
 
-/** @returns an id that every table gets when it is created or overwritten; null for tables from before it existed */
-export function epochOf(schema: Arrow.Schema): string | null {
-  return schema.metadata.get(EPOCH) ?? null;
+/** @returns an id that every table gets when it is created or overwritten */
+export function epochOf(schema: Arrow.Schema): string {
+  return schema.metadata.get(EPOCH)!;
 }
 
 /**
