@@ -56,7 +56,7 @@ async function runApi(): Promise<void> {
       `the crew "${name}" cannot run:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
     );
   }
-  // Queries are short: a second thread would cost more in waiting for the first than it saves (decision 20).
+  // Queries are short: a second thread would cost more in waiting for the first than it saves (docs/decisions/embeddings.md).
   const metrics = createProcessMetrics();
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
     opensSecrets: true,

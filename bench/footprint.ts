@@ -33,8 +33,9 @@ const UNFOLLOWED = { deliveries: 1_000, group: 50 };
 const FEW_REPETITIONS = 50;
 /** As many retries as the product makes, with short delays. */
 const SCHEDULE_MS = Array.from({ length: 7 }, () => 2_000);
-/** Prose, about 1.1 KB a file. */
-const PAGES = fileURLToPath(new URL('../../docs/decisions/', import.meta.url));
+const GUIDES = fileURLToPath(new URL('../../docs/', import.meta.url));
+/** Characters of a section of the guides that is ingested as a file: prose of about 1.1 KB. */
+const SECTION = { min: 600, max: 1_600 };
 /** Copies of a delivered record, to measure its size on disk. */
 const COPIES = 100_000;
 const INSERT_BATCH = 10_000;
@@ -103,13 +104,21 @@ export async function footprint(): Promise<void> {
 }
 
 function ingestFile(instance: BenchInstance) {
-  const pages = readdirSync(PAGES).map((name) => readFileSync(join(PAGES, name), 'utf8'));
+  const pages = guideSections();
   return async (n: number) => {
     const form = new FormData();
     form.set('database', 'bench');
     form.set('documents', new Blob([`${pages[n % pages.length]}\nCopy ${n}.\n`]), `page-${n}.md`);
     await call(instance, 'POST', '/context/ingest', form);
   };
+}
+
+/** @returns sections of the guides of about the same size */
+function guideSections(): string[] {
+  return readdirSync(GUIDES)
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((name) => readFileSync(join(GUIDES, name), 'utf8').split(/^(?=## )/m))
+    .filter(({ length }) => length >= SECTION.min && length <= SECTION.max);
 }
 
 /** Ingests 100 texts in one request, and waits until they are completed. */

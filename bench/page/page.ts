@@ -74,7 +74,8 @@ export function renderPage(results: ReadonlyMap<string, BenchResult>): string {
     '# Performance',
     'Generated from [`bench/results/`](../bench/results) by `npm run bench -- page`. ' +
       'Timings vary with the machine and its load: compare figures of one run. ' +
-      '[bench/README.md](../bench/README.md) says what each benchmark measures.',
+      '[bench/README.md](../bench/README.md) says what each benchmark measures, ' +
+      '[measurements.md](decisions/measurements.md) what was measured once, for a choice.',
     ...(sections.length > 0 ? sections : ['No results are stored yet.']),
   ].join('\n\n');
 }

@@ -1,4 +1,4 @@
-/** The guarded client: every request to an address that someone else chose goes through it (docs/decisions/0007). */
+/** The guarded client: every request to an address that someone else chose goes through it (docs/decisions/outbound-requests.md). */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { AllowedCidr } from '../../domain/address-rules.js';
