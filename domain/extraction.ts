@@ -41,7 +41,6 @@ export const ITEM_ERRORS = {
   E2004: 'No text was found in the item.',
   E2005: 'The item was deleted while it was being processed.',
   E3001: 'Embeddings were not available after several attempts.',
-  E3002: 'OCR has no data of this language on this server, and could not fetch them.',
   E6001: 'Storage is not available at the moment; the item is retried until it is.',
 } as const;
 export type ItemErrorCode = keyof typeof ITEM_ERRORS;

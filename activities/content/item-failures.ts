@@ -66,7 +66,7 @@ export function describeItemError(error: unknown): ClientError | undefined {
     return itemError('E3001', error.retryable && attemptNumber() < MAX_MODEL_ATTEMPTS);
   }
   if (error instanceof LanguageDataError) {
-    return { code: 'E3002', message: error.message, retryable: attemptNumber() < MAX_MODEL_ATTEMPTS };
+    return { code: 'E3001', message: error.message, retryable: attemptNumber() < MAX_MODEL_ATTEMPTS };
   }
   if (error instanceof ProcessLostError) return { code: 'E2003', message: LOST_PROCESS, retryable: true };
   return isDefect(error) ? undefined : itemError('E6001', true);

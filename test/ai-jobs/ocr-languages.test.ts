@@ -95,11 +95,11 @@ describe('the data of an OCR language', () => {
 describe('work in a language without data', () => {
   const error = new LanguageDataError('deu', 'npm error code ENOTFOUND /a/path');
 
-  test('is retried, and ends after ten attempts with E3002', async () => {
+  test('is retried, and ends after ten attempts with E3001', async () => {
     const describe = (attempt: number) =>
       new MockActivityEnvironment({ attempt }).run(async () => describeItemError(error));
-    expect(await describe(1)).toEqual({ code: 'E3002', message: MESSAGE, retryable: true });
-    expect(await describe(10)).toEqual({ code: 'E3002', message: MESSAGE, retryable: false });
+    expect(await describe(1)).toEqual({ code: 'E3001', message: MESSAGE, retryable: true });
+    expect(await describe(10)).toEqual({ code: 'E3001', message: MESSAGE, retryable: false });
   });
 
   test('is retried as a job, and says what operators do', () => {
