@@ -13,6 +13,7 @@ import { fuseModel } from '../../providers/embeddings/fused-model.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
 import { createLocalEmbedder } from '../../providers/embeddings/local.js';
 import { BUILT_IN_MODEL } from '../../providers/embeddings/local-model.js';
+import { type ModelThread, startModelThread } from '../../providers/embeddings/model-thread.js';
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { field } from '../../providers/embeddings/protobuf.js';
 import { createTextQueue } from '../../providers/embeddings/text-queue.js';
@@ -190,14 +191,14 @@ await describeWithModel('the local embedder', (files) => {
     expect(order.indexOf('one')).toBeLessThan(order.length / 2);
   });
 
-  describe('beside many questions of one organisation', () => {
+  describe('beside twelve long questions of one organisation', () => {
     const long = 'words '.repeat(500);
 
     /** @returns how many of the questions are embedded before the text */
-    async function answeredBefore(questions: readonly string[], embedText: () => Promise<unknown>): Promise<number> {
+    async function answeredBefore(embedText: () => Promise<unknown>): Promise<number> {
       let answered = 0;
-      const flood = questions.map((question) =>
-        embedder.embedQuery(question, undefined, 'many').then(() => {
+      const flood = Array.from({ length: 12 }, () =>
+        embedder.embedQuery(long, undefined, 'many').then(() => {
           answered += 1;
         }),
       );
@@ -207,14 +208,41 @@ await describeWithModel('the local embedder', (files) => {
     }
 
     test('the question of another organisation waits for few of them', async () => {
-      const embedQuestion = () => embedder.embedQuery(long, undefined, 'one');
-      expect(await answeredBefore(Array(12).fill(long), embedQuestion)).toBeLessThanOrEqual(4);
+      expect(await answeredBefore(() => embedder.embedQuery(long, undefined, 'one'))).toBeLessThanOrEqual(4);
     });
 
-    test('a document waits for few of them, although the model always has the next ones', async () => {
-      const embedDocument = () => embedder.embedDocuments([long], undefined, 'one');
-      expect(await answeredBefore(Array(40).fill('words '.repeat(100)), embedDocument)).toBeLessThanOrEqual(10);
+    test('a document waits for few of them', async () => {
+      expect(await answeredBefore(() => embedder.embedDocuments([long], undefined, 'one'))).toBeLessThanOrEqual(4);
     });
+  });
+
+  test('a thread embeds one batch of documents for two of questions while both wait', async () => {
+    const order: string[] = [];
+    let thread: ModelThread | undefined;
+    await new Promise<void>((resolve, reject) => {
+      thread = startModelThread(
+        { ...files, model: BUILT_IN_MODEL },
+        {
+          onReady: () => undefined,
+          onResult([number]) {
+            order.push(number! < 10 ? 'question' : 'document');
+            if (order.length === 8) resolve();
+          },
+          onEnd: reject,
+        },
+      );
+      // Each fills a batch. They are there before the first batch, because the thread still loads the model.
+      const send = (numbers: number[], urgent: boolean) =>
+        thread!.send(
+          numbers.map((number) => ({ number, text: 'words '.repeat(200) })),
+          urgent,
+        );
+      send([1, 2, 3, 4, 5, 6], true);
+      send([11, 12], false);
+    });
+    await thread!.stop();
+    const [question, document] = ['question', 'document'];
+    expect(order).toEqual([question, question, document, question, question, document, question, question]);
   });
 
   test('a short text waits for few long ones', async () => {
