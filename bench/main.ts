@@ -9,6 +9,7 @@ import { firstAttempts } from './first-attempts.js';
 import { footprint } from './footprint.js';
 import { fusion } from './fusion.js';
 import { fuzzing } from './fuzz/index.js';
+import { graph } from './graph/index.js';
 import { hanging } from './hanging.js';
 import { hostile } from './hostile.js';
 import { indexing } from './indexing.js';
@@ -54,6 +55,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   fuzz: { run: fuzzing, argument: '[<cases>]' },
   schemathesis: { run: schemathesis, argument: '[<minutes>]' },
   fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },
+  graph: { run: graph },
 };
 
 /**

@@ -6,9 +6,11 @@ import {
   MAX_GRAPH_CHARACTERS,
   type Relation,
 } from '../../domain/content/graph.js';
-import { findMentions, LEGAL_FORM, type Mention } from './find-mentions.js';
-import { findRelations } from './find-relations.js';
+import { LEGAL_FORM } from './classify-name.js';
+import { readSentence } from './find-relations.js';
+import type { Mention } from './noun-phrases.js';
 import { readSentences } from './read-sentences.js';
+import { Discourse } from './resolve-references.js';
 
 /** Bounds of one item's graph. */
 const MAX_ENTITIES = 400;
@@ -16,8 +18,6 @@ const MAX_RELATIONS = 800;
 const MAX_MENTIONS = 20;
 const MAX_EVIDENCE = 5;
 const MAX_SENTENCE = 400;
-/** Longer sentences are minified code, base64, or tables without line ends. */
-const MAX_TOKENS = 120;
 
 interface Node {
   names: Map<string, number>;
@@ -43,13 +43,13 @@ export function buildGraph(chunks: readonly { chunk_id: string; text: string }[]
   for (const { chunk_id, text } of chunks) {
     characters += text.length;
     if (characters > MAX_GRAPH_CHARACTERS) break;
+    const discourse = new Discourse();
     for (const sentence of readSentences(text)) {
-      if (sentence.tokens.length > MAX_TOKENS) continue;
       const evidence = { chunk_id, sentence: shorten(sentence.text) };
-      const mentions = findMentions(sentence);
+      const { mentions, relations } = readSentence(sentence, discourse);
       for (const mention of mentions) addMention(nodes, mention, evidence);
-      for (const { source, target, relation } of findRelations(sentence.tokens, mentions))
-        addRelation(edges, keyOf(mentions[source]!), keyOf(mentions[target]!), relation, evidence);
+      for (const { source, target, relation } of relations)
+        addRelation(edges, keyOf(source), keyOf(target), relation, evidence);
     }
   }
   return select(nodes, edges);
@@ -113,15 +113,15 @@ function select(nodes: Map<string, Node>, edges: Map<string, Edge>): Graph {
   return { entities, relations: strongest.map(({ count: _, ...relation }): Relation => relation) };
 }
 
-/** A certain name is always relevant; a concept only with more than one word or several mentions. */
+/** A certain name is always relevant; a concept only with more than one word. */
 function isRelevant(node: Node): boolean {
   if (typeOf(node) !== 'concept') return node.certain;
-  return bestName(node).includes(' ') || node.count >= 3;
+  return bestName(node).includes(' ');
 }
 
 /**
- * Finds short forms: "Halvorsen" is "Ingrid Halvorsen", and "Aqualis" is "Aqualis Systems", when no other name of the text
- * ends or begins like that.
+ * Finds short forms: "Halvorsen" is "Ingrid Halvorsen", and "Aqualis" is "Aqualis Systems", when the text has the full name
+ * first, and no other that ends or begins like that. A person goes before things that are named after them.
  * @returns the key of the full name by the key of the short one
  */
 function findAliases(nodes: Map<string, Node>): Map<string, string> {
@@ -130,17 +130,23 @@ function findAliases(nodes: Map<string, Node>): Map<string, string> {
     const words = key.split(' ');
     const type = typeOf(node);
     if (words.length < 2 || !(type === 'person' || type === 'organization' || type === 'name')) continue;
-    const short = type === 'person' ? words.at(-1)! : words[0]!;
-    const names = fullNames.get(short);
-    if (names) names.push(key);
-    else fullNames.set(short, [key]);
+    for (const short of type === 'organization' ? [words[0]!] : [words[0]!, words.at(-1)!]) {
+      const names = fullNames.get(short);
+      if (names) names.push(key);
+      else fullNames.set(short, [key]);
+    }
   }
+  const order = new Map([...nodes.keys()].map((key, index) => [key, index]));
   const aliases = new Map<string, string>();
   for (const [short, keys] of fullNames) {
     const node = nodes.get(short);
-    if (keys.length !== 1 || !node) continue;
-    const [shortType, fullType] = [typeOf(node), typeOf(nodes.get(keys[0]!)!)];
-    if (shortType === 'name' || shortType === fullType) aliases.set(short, keys[0]!);
+    if (!node) continue;
+    const earlier = keys.filter((key) => order.get(key)! < order.get(short)!);
+    const people = earlier.filter((key) => typeOf(nodes.get(key)!) === 'person');
+    const [full, other] = people.length > 0 ? people : earlier;
+    if (full === undefined || other !== undefined) continue;
+    const [shortType, fullType] = [typeOf(node), typeOf(nodes.get(full)!)];
+    if (shortType === 'name' || fullType === 'name' || shortType === fullType) aliases.set(short, full);
   }
   return aliases;
 }

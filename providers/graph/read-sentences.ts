@@ -1,61 +1,71 @@
-import model from 'wink-eng-lite-web-model';
-import winkNLP, { type ItemEntity, type ItemSentence, type ItemToken, type ItsFunction } from 'wink-nlp';
+import { CODE_WORD, type ProseBlock, readBlocks } from './plain-prose.js';
+import { repairTags } from './repair-tags.js';
+import { type TaggedSentence, type Token, tag } from './tagger.js';
 
-/** The library and its English model, loaded once per process (40 MB). */
-const nlp = winkNLP(model, ['sbd', 'negation', 'ner', 'pos']);
-const { its } = nlp;
-/** The library's types of `lemma` require a parameter that it does not need. */
-const lemmaOf = its.lemma as unknown as ItsFunction<string>;
+export type { Token } from './tagger.js';
 
-export interface Token {
-  text: string;
-  /** Universal part of speech: NOUN, PROPN, VERB, AUX, ADP, ... */
-  pos: string;
-  lemma: string;
-}
+export type Sentence = TaggedSentence;
 
-export interface Sentence {
-  text: string;
-  tokens: Token[];
-  /** Token ranges [from, to] of dates. */
-  dates: [number, number][];
-}
+/** A word with a capital letter inside a sentence. */
+const NAME_INSIDE = /(?<=[\p{Ll},] )\p{Lu}\p{L}+/gu;
 
-/** Tokens that are not words: addresses, base64, minified code. The tagger takes quadratic time for them. */
-const LONG_TOKEN = /\S{60,}/g;
+/** Longer sentences are minified code, base64, or tables without line ends. */
+const MAX_TOKENS = 120;
 
-/** Splits text into sentences of tagged tokens. Wrapped lines are joined; each row of a table is a sentence. */
+/** Splits text into sentences of tagged tokens, without its code. */
 export function readSentences(text: string): Sentence[] {
-  return text
-    .replace(LONG_TOKEN, ' ')
-    .split(/\n\s*\n/)
-    .flatMap((block) => {
-      const lines = block.split('\n');
-      const rows = lines.filter((line) => /^[^:;]{1,60}: /.test(line)).length;
-      return rows > lines.length / 2 ? lines.flatMap(tag) : tag(lines.join(' '));
-    });
+  const names = new Set(text.match(NAME_INSIDE));
+  return readBlocks(text).flatMap((block) => sentencesOf(block, names));
 }
 
-function tag(text: string): Sentence[] {
-  if (!/\p{L}/u.test(text)) return [];
-  const sentences: Sentence[] = [];
-  nlp
-    .readDoc(text)
-    .sentences()
-    .each((sentence: ItemSentence) => {
-      const tokens: Token[] = [];
-      let first = -1;
-      sentence.tokens().each((token: ItemToken) => {
-        if (first === -1) first = token.index();
-        tokens.push({ text: token.out(), pos: token.out(its.pos) as string, lemma: token.out(lemmaOf) });
-      });
-      const dates: [number, number][] = [];
-      sentence.entities().each((entity: ItemEntity) => {
-        const [from, to] = entity.out(its.span) as unknown as [number, number];
-        // "Today" and "last week" mean nothing in another document.
-        if (entity.out(its.type) === 'DATE' && /\d/.test(entity.out())) dates.push([from - first, to - first]);
-      });
-      sentences.push({ text: sentence.out(), tokens, dates });
-    });
-  return sentences;
+function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Sentence[] {
+  let next = 0;
+  return tag(text).flatMap((tagged) => {
+    const original = tagged.text.replaceAll(CODE_WORD, () => code[next++] ?? '');
+    if (tagged.tokens.length > MAX_TOKENS) return [];
+    const sentence = joinHyphens(tagged);
+    const tokens = repairTags(sentence.tokens, names);
+    const known = sentence.dates.map(([from, to]) => withoutPreposition(tokens, from, to));
+    return [{ text: original, tokens, dates: [...known, ...years(tokens, known)] }];
+  });
+}
+
+/** The library takes "by March 2025" for a date. */
+const withoutPreposition = (tokens: readonly Token[], from: number, to: number): [number, number] =>
+  from < to && /^(ADP|SCONJ)$/.test(tokens[from]!.pos) ? [from + 1, to] : [from, to];
+
+/** The library does not take "since 1967" and "for 2025" for dates. */
+function years(tokens: readonly Token[], dates: readonly [number, number][]): [number, number][] {
+  return tokens.flatMap(({ text }, at): [number, number][] => {
+    const isKnown = dates.some(([from, to]) => from <= at && at <= to);
+    const leads = /^(in|since|until|from|by|before|after|for|to|around|of)$/i.test(tokens[at - 1]?.text ?? '');
+    const isYear = /^(1[0-9]|20)\d\d$/.test(text) && leads && !/^(NOUN|ADJ|PROPN)$/.test(tokens[at + 1]?.pos ?? '');
+    return isYear && !isKnown ? [[at, at]] : [];
+  });
+}
+
+/** "Joliot-Curie" and "write-ahead" are one word each; the tagger splits them. */
+function joinHyphens({ text, tokens, dates }: TaggedSentence): TaggedSentence {
+  const joined: Token[] = [];
+  const positions = tokens.map((token, index) => {
+    const last = joined.at(-1);
+    const previous = tokens[index - 1];
+    const isHyphen = token.text === '-' && token.joined && /^\p{L}/u.test(tokens[index + 1]?.text ?? '');
+    const isPart = previous?.text === '-' && token.joined && last?.text.endsWith('-');
+    // The tagger cuts "Kosanović" before a letter that it does not know.
+    const isCut = token.joined && /^(?![a-z])\p{L}/iu.test(token.text);
+    if (last && /\p{L}-?$/u.test(last.text) && ((isHyphen && tokens[index + 1]!.joined) || isPart || isCut)) {
+      const isName =
+        /^[^\p{Ll}]/u.test(token.text) &&
+        (last.pos === 'PROPN' || (token.pos === 'PROPN' && /^\p{Lu}/u.test(last.text)));
+      joined[joined.length - 1] = {
+        text: last.text + token.text,
+        lemma: last.text.toLowerCase() + token.lemma,
+        pos: isName ? 'PROPN' : token.pos === 'NOUN' ? 'NOUN' : 'ADJ',
+        joined: last.joined,
+      };
+    } else joined.push({ ...token });
+    return joined.length - 1;
+  });
+  return { text, tokens: joined, dates: dates.map(([from, to]) => [positions[from]!, positions[to]!]) };
 }

@@ -2,7 +2,7 @@ import type { Entities, ItemEntity } from 'wink-nlp';
 import type { FeatureOutput } from '../../../domain/ai-jobs/features.js';
 import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 import { buildGraph } from '../../graph/build-graph.js';
-import { classifyName } from '../../graph/find-mentions.js';
+import { classifyName } from '../../graph/classify-name.js';
 import { nlp, occurrences, type Span, withoutLongTokens } from './english.js';
 
 type Entity = FeatureOutput<'text/named_entity_recognition'>['entities'][number];

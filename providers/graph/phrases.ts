@@ -1,0 +1,133 @@
+/** A sentence as a row of noun phrases, verbs and the words between them. */
+import { findNounPhrases, type NounPhrase } from './noun-phrases.js';
+import type { Sentence, Token } from './read-sentences.js';
+
+export type Noun = NounPhrase;
+
+export interface Verb {
+  kind: 'verb';
+  /** Without adverbs: "was built", "will open", "refused to pay for". */
+  words: string;
+  /** The last verb in its basic form. */
+  lemma: string;
+  /** `participle` is a past form without auxiliary: "bought", which may be finite too. */
+  form: 'finite' | 'participle' | 'gerund' | 'infinitive';
+  /** The preposition before a gerund: "by opening". */
+  preposition: string;
+}
+
+/** `and` includes "or" and "but"; `that` includes all words that begin a subordinate clause. */
+export interface Mark {
+  kind: 'comma' | 'and' | 'break' | 'relative' | 'that';
+  word: string;
+}
+
+export type Phrase = Noun | Verb | Mark;
+
+const VERBAL = /^(VERB|AUX)$/;
+const PARTICLE = /^(up|out|off|down|back|away|over)$/;
+/** Past forms that are no participles. */
+const ONLY_PAST =
+  /^(ate|arose|became|began|bore|broke|came|chose|did|drew|drove|fell|flew|forgot|froze|gave|grew|hid|knew|lay|ran|rang|rode|rose|sang|sank|saw|shook|spoke|stole|swam|swore|threw|took|tore|undertook|went|withdrew|woke|wore|wrote)$/;
+const RELATIVE = /^(which|who|whom|that|whose)$/;
+const SUBORDINATE =
+  /^(that|when|where|while|because|although|though|if|unless|whether|whereas|how|why|what|once|wherever|whenever)$/;
+
+/** Reads the phrases of a sentence. What stands in parentheses is left out. */
+export function readPhrases(sentence: Sentence): Phrase[] {
+  const { tokens } = sentence;
+  const nouns = new Map(findNounPhrases(sentence).map((noun) => [noun.from, noun]));
+  const phrases: Phrase[] = [];
+  let preposition = '';
+  let depth = 0;
+  for (let at = 0; at < tokens.length; at++) {
+    const { text, pos } = tokens[at]!;
+    const word = text.toLowerCase();
+    if (word === '(' || word === '[') depth++;
+    else if (word === ')' || word === ']') depth = Math.max(0, depth - 1);
+    const noun = nouns.get(at);
+    if (depth > 0 || word === ')' || word === ']') {
+      if (noun) at = noun.to;
+      continue;
+    }
+    if (word === 'according' && tokens[at + 1]?.text === 'to') {
+      preposition = 'according to';
+      at++;
+      continue;
+    }
+    const verbFrom = startOfVerb(tokens, at);
+    if (verbFrom !== null && !noun) {
+      const { verb, to } = readVerb(tokens, at);
+      verb.preposition = preposition;
+      phrases.push(verb);
+      preposition = '';
+      at = to;
+    } else if (noun) {
+      noun.preposition = preposition;
+      phrases.push(noun);
+      preposition = '';
+      at = noun.to;
+    } else if (/^(ADP|SCONJ|PART)$/.test(pos) && !SUBORDINATE.test(word) && word !== "'s" && word !== 'not') {
+      preposition = preposition === '' || word !== 'of' ? word : `${preposition} of`;
+    } else {
+      const mark = markOf(tokens, at, phrases.at(-1));
+      if (!mark) continue;
+      // "under which it will": the preposition belongs to the clause.
+      preposition = '';
+      phrases.push(mark);
+    }
+  }
+  return phrases;
+}
+
+/** @returns null when no verb starts here; "to" and "not" may come first */
+function startOfVerb(tokens: readonly Token[], at: number): number | null {
+  const { pos, text } = tokens[at]!;
+  if (VERBAL.test(pos)) return at;
+  if (!/^to$/i.test(text)) return null;
+  const next = tokens[at + 1]?.pos === 'ADV' ? at + 2 : at + 1;
+  const verb = tokens[next];
+  return verb && VERBAL.test(verb.pos) && verb.text.toLowerCase() === verb.lemma ? next : null;
+}
+
+/** "was built", "has not agreed to finance", "grew up": one verb phrase. */
+function readVerb(tokens: readonly Token[], start: number): { verb: Verb; to: number } {
+  let to = start;
+  for (let at = start + 1; at < tokens.length; at++) {
+    const { pos, text } = tokens[at]!;
+    if (VERBAL.test(pos)) to = at;
+    else if (pos !== 'ADV' && !(pos === 'PART' && /^(to|not|n['’]t)$/i.test(text))) break;
+  }
+  const particle = tokens[to + 1];
+  const after = tokens[to + 2];
+  const hasParticle =
+    particle && PARTICLE.test(particle.text) && (particle.text !== 'over' || /^(take|hand)$/.test(tokens[to]!.lemma));
+  const last = tokens[to]!;
+  if (hasParticle && after) to += 1;
+  const words = tokens
+    .slice(start, to + 1)
+    .filter(({ pos, text }) => pos !== 'ADV' || PARTICLE.test(text) || /^(not|never)$/i.test(text))
+    .map(({ text }) => text.toLowerCase())
+    .join(' ');
+  return { verb: { kind: 'verb', words, lemma: last.lemma, form: formOf(tokens[start]!), preposition: '' }, to };
+}
+
+function formOf({ text, pos, lemma }: Token): Verb['form'] {
+  const word = text.toLowerCase();
+  if (word === 'to') return 'infinitive';
+  if (pos === 'AUX') return 'finite';
+  if (word.endsWith('ing') && word !== lemma) return 'gerund';
+  return word === lemma || word.endsWith('s') || ONLY_PAST.test(word) ? 'finite' : 'participle';
+}
+
+function markOf(tokens: readonly Token[], at: number, last: Phrase | undefined): Mark | null {
+  const { text, pos } = tokens[at]!;
+  const word = text.toLowerCase();
+  if (/^[,–—-]$/.test(word)) return { kind: 'comma', word };
+  if (/^[;:]$/.test(word)) return { kind: 'break', word };
+  if (pos === 'CCONJ') return { kind: 'and', word };
+  const isAfterNoun = last?.kind === 'noun' || last?.kind === 'comma' || last?.kind === 'relative';
+  if (RELATIVE.test(word) && pos !== 'SCONJ' && isAfterNoun) return { kind: 'relative', word };
+  if (SUBORDINATE.test(word) || (pos === 'SCONJ' && RELATIVE.test(word))) return { kind: 'that', word };
+  return null;
+}

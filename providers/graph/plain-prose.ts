@@ -1,0 +1,62 @@
+/** The prose of a text: without code, marks of Markdown and addresses. */
+
+/** Stands for a piece of code in a sentence, so that the sentence keeps its grammar and the code makes no entity. */
+export const CODE_WORD = 'xcodespanx';
+
+/** A paragraph, heading, list item or row, and the pieces of code that it names. */
+export interface ProseBlock {
+  text: string;
+  code: string[];
+}
+
+/** Tokens that are not words: addresses, base64, minified code. The tagger takes quadratic time for them. */
+const LONG_TOKEN = /\S{60,}/g;
+const FENCE = /^\s{0,3}(```|~~~)/;
+const HEADING = /^\s{0,3}#{1,6}\s+/;
+const LIST_ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s+/;
+const ROW = /^[^:;]{1,60}: /;
+/** Code of Markdown, constants (`MAX_SIZE`), names of variables, calls and files. */
+const CODE =
+  /`[^`\n]{1,59}`|xcodespanx|\b[a-zA-Z\d]+(?:_+[a-zA-Z\d]+)+\b|\b[a-zA-Z]\w*\(\)|\b[a-z]\w+\.[a-z]\w+\b(?:\(\))?/g;
+
+/** Splits a text where a sentence cannot go on: at empty lines, headings, list items and rows. Wrapped lines are joined. */
+export function readBlocks(text: string): ProseBlock[] {
+  const blocks: string[][] = [[]];
+  let fence: string | undefined;
+  for (const line of text.replace(LONG_TOKEN, ' ').split('\n')) {
+    const mark = FENCE.exec(line)?.[1];
+    if (mark && (fence === undefined || fence === mark)) {
+      fence = fence === undefined ? mark : undefined;
+      blocks.push([]);
+    } else if (fence !== undefined) continue;
+    else if (line.trim() === '' || isCode(line)) blocks.push([]);
+    else if (HEADING.test(line)) blocks.push([line.replace(HEADING, '')], []);
+    else if (LIST_ITEM.test(line)) blocks.push([line.replace(LIST_ITEM, '')]);
+    else blocks.at(-1)!.push(line);
+  }
+  return blocks.flatMap((lines) => (isTable(lines) ? lines : [lines.join(' ')])).flatMap(withoutMarks);
+}
+
+/** Lines like "Name: value" are rows of a table. */
+const isTable = (lines: string[]) => lines.filter((line) => ROW.test(line)).length > lines.length / 2;
+
+/** A line of a program: it ends like a statement, or has more signs than prose has. */
+function isCode(line: string): boolean {
+  const code = line.trim();
+  const signs = code.match(/[{}()[\]<>=;_$\\]/g)?.length ?? 0;
+  return (signs >= 2 && /[;{}]$/.test(code)) || (signs >= 3 && signs / code.length > 0.08);
+}
+
+function withoutMarks(text: string): ProseBlock[] {
+  if (!/\p{L}/u.test(text)) return [];
+  const code: string[] = [];
+  const prose = text
+    .replace(/!?\[([^\][\n]{0,200})\]\([^()\s]{1,200}\)/g, '$1')
+    .replace(/(\*\*|__)(?=\S)/g, '')
+    .replace(/(?<=\S)(\*\*|__)/g, '')
+    .replace(CODE, (piece) => {
+      code.push(piece);
+      return CODE_WORD;
+    });
+  return [{ text: prose, code }];
+}

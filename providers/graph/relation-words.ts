@@ -1,0 +1,39 @@
+/** The words that relate the subjects of a clause to a noun phrase after its verb. */
+import type { Clause } from './clause.js';
+import type { Noun, Phrase } from './phrases.js';
+
+/** These describe the noun before them, not what is done. */
+const OF_THE_NOUN = /^(of|by|about|between|against|among|than|like)$/;
+/** These say nothing that is done with or to a thing. */
+const UNRELATED = /^(according to|despite|unlike|like|except|besides|than|such as)$/;
+export const COPULA = /^(be|become|remain)$/;
+
+/** @returns null when the noun phrase belongs to a name before it and not to the verb */
+export function relationOf(phrases: readonly Phrase[], clause: Clause, at: number): string | null {
+  const noun = phrases[at] as Noun;
+  const verb = clause.verb!.words;
+  const last = phrases[at - 1];
+  if (UNRELATED.test(noun.preposition)) return null;
+  if (noun.preposition !== '' && OF_THE_NOUN.test(noun.preposition) && last === clause.detached) return null;
+  // "Sara Conti, formerly of SAP"
+  if (noun.preposition === 'of' && last?.kind === 'comma') return null;
+  if (noun.preposition === '') {
+    const isListed = (last?.kind === 'and' || last?.kind === 'comma') && clause.latest !== null;
+    // "acquired Xilinx in 2022, a maker of chips": a description that came late.
+    if (last?.kind === 'comma' && noun.determiner !== '' && !noun.isName && clause.latest?.entity) return null;
+    if (isListed && clause.relation !== '') return clause.relation;
+    return noun.determiner === 'no' ? `${verb} no` : verb;
+  }
+  const { preposition } = noun;
+  const head = last?.kind === 'noun' ? last : null;
+  const isOfNoun = OF_THE_NOUN.test(preposition);
+  const own = clause.predicate === '' ? verb : clause.predicate;
+  if (!head) return `${own} ${preposition}`;
+  if (head.isName || head.pronoun !== '' || head.entity?.type === 'date')
+    return isOfNoun && preposition !== 'by' ? null : `${own} ${preposition}`;
+  // "with a grant from the Wellcome Trust"
+  const isNested = head.preposition !== '' && head.words !== '' && noun.entity?.type !== 'date';
+  if (!isOfNoun && !isNested) return `${own} ${preposition}`;
+  const base = clause.relation === '' ? verb : clause.relation;
+  return `${base} ${head.words} ${preposition}`;
+}

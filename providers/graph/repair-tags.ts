@@ -1,0 +1,144 @@
+import { CODE_WORD } from './plain-prose.js';
+import type { Token } from './tagger.js';
+import { canBePluralVerb, canBeVerb, isPlural, isRole, usualTag } from './vocabulary.js';
+
+const MODAL = /^(will|would|can|could|shall|should|may|might|must|'ll)$/i;
+const ARTICLE = /^(the|a|an|every|each|no|its|their|his|our|my|your)$/i;
+const POINTS_BACK = /^(which|who|that|it|he|she)$/i;
+const CAPITAL = /^\p{Lu}/u;
+
+/**
+ * Mends what the tagger often gets wrong, from the words beside a word. It changes the tokens and returns them.
+ * @param names words that the text has with a capital letter inside a sentence
+ */
+export function repairTags(tokens: Token[], names: ReadonlySet<string>): Token[] {
+  const isTitle = inCapitals(tokens);
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at]!;
+    if (token.text === CODE_WORD) token.pos = 'X';
+    else if (isConstant(token)) token.pos = 'X';
+    else if (CAPITAL.test(token.text) && !isTitle)
+      token.pos = at === 0 ? firstWord(tokens, names) : capitalised(tokens, at);
+    else token.pos = smallWord(tokens, at);
+  }
+  tokens.forEach((token, at) => {
+    if (token.pos === 'NOUN' && (isHiddenVerb(tokens, at) || isHiddenPluralVerb(tokens, at))) token.pos = 'VERB';
+  });
+  return tokens;
+}
+
+/** A heading in capitals: there, a capital letter shows no name. */
+function inCapitals(tokens: readonly Token[]): boolean {
+  const words = tokens.filter(({ text }) => /^\p{L}/u.test(text));
+  return words.length > 3 && words.filter(({ text }) => CAPITAL.test(text)).length > 0.8 * words.length;
+}
+
+/** `SECRET`, `NAMES`: a common word in capitals. Short ones (`US`, `AID`) and unknown ones (`BASF`) are names. */
+const isConstant = ({ text }: Token) =>
+  /^[A-Z]{4,}$/.test(text) && /^(NOUN|VERB|ADJ|ADV|DET|ADP)$/.test(usualTag(text));
+
+/** The first word has a capital letter anyway: "Shares in", "Captain Aas", "Rubber barons" begin with common words. */
+function firstWord(tokens: readonly Token[], names: ReadonlySet<string>): string {
+  const [{ text, pos }, next] = tokens as [Token, Token | undefined];
+  const isKnownName = names.has(text) || /^\p{Lu}{2,}$/u.test(text);
+  if (isKnownName && /^(NOUN|VERB|ADJ|X)$/.test(pos)) return 'PROPN';
+  if (pos !== 'PROPN' || names.has(text) || !next || !/^\p{Lu}\p{Ll}+$/u.test(text)) return pos;
+  const usual = usualTag(text);
+  const isCommon = /^(NOUN|ADJ|ADV)$/.test(usual);
+  if (next.pos === 'PROPN') return isRole(text) || /^(rival|former|unlike|current)$/i.test(text) ? 'NOUN' : pos;
+  if (/^(NOUN|ADJ)$/.test(next.pos) && !CAPITAL.test(next.text)) return isCommon && !canBeVerb(next.text) ? usual : pos;
+  if (usual === 'ADV') return usual;
+  return (isCommon || usual === '') && isPlural(text) ? 'NOUN' : isRole(text) && isCommon ? 'NOUN' : pos;
+}
+
+/** In the middle of a sentence, a capital letter shows a name: "SAP", "Elgin Watch". */
+function capitalised(tokens: readonly Token[], at: number): string {
+  const { text, pos } = tokens[at]!;
+  const before = tokens[at - 1]!;
+  const isPartOfName = pos === 'DET' && text !== 'The' && tokens[at + 1]?.pos === 'PROPN';
+  if (isPartOfName) return 'PROPN';
+  // "Helsinki-based"
+  if (/-\p{Ll}+$/u.test(text)) return pos;
+  const opensQuote = /^["“”‘'(:]$/.test(before.text) || /^(PRON|DET|NUM)$/.test(pos) || text.length < 2;
+  return opensQuote || (pos === 'ADJ' && before.pos !== 'PROPN' && tokens[at + 1]?.pos !== 'PROPN') ? pos : 'PROPN';
+}
+
+function smallWord(tokens: readonly Token[], at: number): string {
+  const { text, pos, lemma } = tokens[at]!;
+  const [before, next] = [tokens[at - 1], tokens[at + 1]];
+  if (!before) return pos;
+  const isAfterArticle = ARTICLE.test(before.text);
+  const afterModal = MODAL.test(before.text) || (before.pos === 'ADV' && MODAL.test(tokens[at - 2]?.text ?? ''));
+  if (afterModal && /^(ADJ|NOUN)$/.test(pos)) return 'VERB';
+  if (pos === 'ADV' && isAfterArticle && next && /^(NOUN|ADJ)$/.test(next.pos)) return 'ADJ';
+  // "stopped accepting cards", "RFC 8446, which Eric Rescorla edited,"
+  if (pos === 'ADJ' && /ing$/.test(text) && /^(stop|start|begin|keep|continue|avoid)$/.test(before.lemma))
+    return 'VERB';
+  if (pos === 'ADJ' && /ed$/.test(text) && before.pos === 'PROPN' && next?.pos === 'PUNCT') return 'VERB';
+  // "software that checks contracts"
+  if (pos === 'DET' && text === 'that' && /^(NOUN|PROPN)$/.test(before.pos) && canBeVerb(next?.text ?? ''))
+    return 'PRON';
+  if (pos !== 'VERB') return pos;
+  const isNominal = isAfterArticle || (before.pos === 'ADJ' && ARTICLE.test(tokens[at - 2]?.text ?? ''));
+  if (isNominal)
+    return next && /^(NOUN|ADJ|PROPN)$/.test(next.pos) && (isAfterArticle || text !== lemma) ? 'ADJ' : 'NOUN';
+  return pos;
+}
+
+/** "The Aldora rises in", "which supplies it", "stores each table": a verb that looks like a plural. */
+function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
+  const [before, next] = [tokens[at - 1], tokens[at + 1]];
+  if (!before || /^\p{Lu}/u.test(tokens[at]!.text)) return false;
+  // "Supercell, which Tencent controls, earned"
+  const nearby = tokens.slice(Math.max(0, at - 4), at);
+  const isRelativeEnd = next?.text === ',' && nearby.some(({ text }) => /^(which|that|whom)$/.test(text));
+  const isObject =
+    (before.pos === 'PROPN' || before.pos === 'CCONJ' || POINTS_BACK.test(before.text)) &&
+    next?.pos === 'NOUN' &&
+    next.lemma !== next.text;
+  // "Its director, Dana Levi, lives in": a sentence without another verb.
+  const isOnlyVerb = before.text === ',' && !tokens.some(({ pos }) => pos === 'VERB' || pos === 'AUX');
+  const isLast = next?.text === '.' && tokens[0]!.pos === 'DET' && isSingular(before);
+  const mayFollow =
+    before.pos === 'PROPN' ||
+    before.pos === 'CCONJ' ||
+    POINTS_BACK.test(before.text) ||
+    isSingular(before) ||
+    isOnlyVerb;
+  const mayLead =
+    next !== undefined &&
+    (/^(DET|ADP|PRON|PROPN|NUM|SCONJ|ADJ|ADV)$/.test(next.pos) || next.text === 'to' || isRelativeEnd);
+  const fits = isObject || isLast || (mayFollow && mayLead);
+  const isBetweenNames = before.pos === 'PROPN' && (next?.pos === 'PROPN' || next?.pos === 'DET');
+  if (!fits || !(canBeVerb(tokens[at]!.text) || (isBetweenNames && /[^s]s$/.test(tokens[at]!.text)))) return false;
+  // "X rises and flows": the second verb is like the first; "mines and stores": the second noun is like the first.
+  if (before.pos === 'CCONJ') {
+    const conjunct = tokens[at - 2];
+    return conjunct?.pos === 'PROPN' || /^(it|them|him|her)$/.test(conjunct?.text ?? '') || isSingular(conjunct)
+      ? !hasVerb(tokens, at) && tokens.slice(0, at).some(({ pos, text }) => pos === 'VERB' && text.endsWith('s'))
+      : false;
+  }
+  return !hasVerb(tokens, at);
+}
+
+/** "GitHub and Stack Overflow use Redis", "analysts at Barclays doubt that" */
+function isHiddenPluralVerb(tokens: readonly Token[], at: number): boolean {
+  const [before, next] = [tokens[at - 1], tokens[at + 1]];
+  if (before?.pos !== 'PROPN' || !next || !/^(PROPN|DET|SCONJ|PRON)$/.test(next.pos)) return false;
+  const subject = tokens.slice(0, at);
+  const isPlural = subject.some(({ pos, text, lemma }) => pos === 'CCONJ' || (pos === 'NOUN' && text !== lemma));
+  return isPlural && canBePluralVerb(tokens[at]!.text) && !hasVerb(tokens, at);
+}
+
+/** Whether the clause around a word has a verb. */
+function hasVerb(tokens: readonly Token[], at: number): boolean {
+  const start = tokens.findLastIndex((token, index) => index < at && isBoundary(token));
+  const end = tokens.findIndex((token, index) => index > at && isBoundary(token));
+  const clause = tokens.slice(start + 1, end === -1 ? tokens.length : end);
+  return clause.some(({ pos }, index) => /^(VERB|AUX)$/.test(pos) && clause[index - 1]?.text !== 'to');
+}
+
+const isBoundary = ({ pos, text }: Token) =>
+  pos === 'CCONJ' || /^[,;:]$/.test(text) || /^(which|who|that|where|when|while|because|after|before)$/i.test(text);
+
+const isSingular = (token: Token | undefined) => token?.pos === 'NOUN' && !token.text.endsWith('s');

@@ -1,0 +1,138 @@
+import { describe, expect, test } from '@jest/globals';
+import { readParagraphs } from '../../bench/graph/labelled.js';
+import { precision, recall, scoreOf, statedRelations, sum } from '../../bench/graph/score.js';
+import { buildGraph } from '../../providers/graph/build-graph.js';
+
+const graphOf = (text: string) => buildGraph([{ chunk_id: 'chk_0', text }]);
+const stated = (text: string) =>
+  statedRelations(graphOf(text)).map(({ source, relation, target }) => `${source} | ${relation} | ${target}`);
+
+describe('subjects', () => {
+  test('a time or place at the start of a sentence is not its subject', () => {
+    expect(stated('In 2019 Acme Robotics acquired Nordic Grippers.')).toEqual([
+      'Acme Robotics | acquired in | 2019',
+      'Acme Robotics | acquired | Nordic Grippers',
+    ]);
+  });
+
+  test('each clause has its own subject', () => {
+    expect(stated('Dana Levi announced on Monday that Acme Robotics will open a factory near Leipzig.')).toEqual([
+      'Acme Robotics | will open near | Leipzig',
+    ]);
+    expect(stated('Anna Berg left Oslo, and Tom Farrow joined Microsoft, which owns GitHub.')).toEqual([
+      'Anna Berg | left | Oslo',
+      'Tom Farrow | joined | Microsoft',
+      'Microsoft | owns | GitHub',
+    ]);
+  });
+
+  test('verbs that are joined have the same subject', () => {
+    expect(stated('Acme Robotics employs 320 people and sells to BMW and Bosch.')).toEqual([
+      'Acme Robotics | sells to | BMW',
+      'Acme Robotics | sells to | Bosch',
+    ]);
+  });
+
+  test('what is done to a subject keeps its words', () => {
+    expect(stated('Brightline Software was founded by Sara Conti in 1998.')).toEqual([
+      'Brightline Software | was founded by | Sara Conti',
+      'Brightline Software | was founded in | 1998',
+    ]);
+    expect(stated('Founded in 1998 by Sara Conti, Brightline Software sells planning tools.')).toEqual([
+      'Brightline Software | was founded in | 1998',
+      'Brightline Software | was founded by | Sara Conti',
+      'Brightline Software | sells | planning tool',
+    ]);
+  });
+
+  test('conditions, questions and denials state nothing', () => {
+    expect(stated('If Acme Corp buys Globex Ltd, Anna Berg will leave Acme Corp.')).toEqual([]);
+    expect(stated('Did Anna Berg work for Globex Ltd?')).toEqual([]);
+    expect(stated('Anna Berg denied that Acme Corp had sold data to Globex Ltd.')).toEqual([]);
+  });
+});
+
+describe('descriptions beside a name', () => {
+  test('are what the name is, and no subjects of their own', () => {
+    expect(stated('Nordic Grippers, a Swedish maker of vacuum cups, sells to BMW.')).toEqual(
+      [
+        'Nordic Grippers | sells to | BMW',
+        'Nordic Grippers | is | Swedish maker',
+        'Nordic Grippers | is maker of | vacuum cup',
+      ].map((each) => each.replace('is maker', 'is Swedish maker')),
+    );
+  });
+
+  test('relate a person to whose colleague, chief or relative it is', () => {
+    expect(stated('Acme Robotics grew. Its chief executive, Dana Levi, lives in Haifa.')).toEqual([
+      'Dana Levi | lives in | Haifa',
+      'Dana Levi | is | chief executive',
+      'Dana Levi | is chief executive of | Acme Robotics',
+    ]);
+    expect(stated('Marie Curie taught her daughter, Irène Joliot-Curie.')).toContain(
+      'Irène Joliot-Curie | is daughter of | Marie Curie',
+    );
+  });
+});
+
+describe('references', () => {
+  test('a pronoun is the only person or organisation that fits', () => {
+    expect(stated('Marie Curie moved to Paris. In 1895 she married Pierre Curie.')).toEqual([
+      'Marie Curie | moved to | Paris',
+      'Marie Curie | married in | 1895',
+      'Marie Curie | married | Pierre Curie',
+    ]);
+    expect(stated('Acme Robotics is a maker of robots. It acquired Nordic Grippers.')).toContain(
+      'Acme Robotics | acquired | Nordic Grippers',
+    );
+  });
+
+  test('"the company" and "the city" are what has been called so', () => {
+    expect(stated('Acme Robotics grew. The company sells to BMW.')).toEqual(['Acme Robotics | sells to | BMW']);
+    expect(stated('Hamburg is a port city. The city lies on the Elbe.')).toContain('Hamburg | lies on | Elbe');
+  });
+
+  test('a reference with two possible meanings has none', () => {
+    expect(stated('Anna Berg met Clara Holm. She works for Microsoft.')).toEqual(['Anna Berg | met | Clara Holm']);
+    expect(stated('Acme Corp sued Globex Ltd. The company sells to BMW.')).toEqual(['Acme Corp | sued | Globex Ltd']);
+  });
+});
+
+describe('what is no entity', () => {
+  const names = (text: string) => graphOf(text).entities.map(({ name }) => name);
+
+  test('code, identifiers and common words in capitals', () => {
+    const text = [
+      'Debezium calls `Reader.next()` when MAX_RETRIES is reached, or SECRET is empty.',
+      '```python',
+      'class Slot(Base):',
+      '    return NAMES[self.byte]',
+      '```',
+      'return Buffer.from(self[NAMES], byte);',
+      'NASA uses Debezium.',
+    ].join('\n');
+    expect(names(text).sort()).toEqual(['Debezium', 'NASA']);
+  });
+
+  test('the evidence of a sentence with code is the sentence as it was', () => {
+    const [relation] = statedRelations(graphOf('Oleg Bartunov wrote `jsonb_set` for PostgreSQL.'));
+    expect(relation?.evidence[0]?.sentence).toBe('Oleg Bartunov wrote `jsonb_set` for PostgreSQL.');
+  });
+
+  test('a common noun, however often it is named', () => {
+    expect(names('The glacier is large. A glacier moves. This glacier melts.')).toEqual([]);
+  });
+});
+
+describe('paragraphs that were labelled by hand and held out', () => {
+  const scores = readParagraphs()
+    .filter(({ half }) => half === 'held-out')
+    .map((paragraph) => scoreOf(paragraph, graphOf(paragraph.text)));
+
+  test('nine of ten stated relations are right, and seven of ten possible pairs are found', () => {
+    const total = sum(scores);
+    expect(scores).toHaveLength(20);
+    expect(precision(total)).toBeGreaterThanOrEqual(0.9);
+    expect(recall(total)).toBeGreaterThanOrEqual(0.7);
+  });
+});
