@@ -1,4 +1,4 @@
-import type { Db, IndexDescription } from 'mongodb';
+import { type Collection, type Db, type IndexDescription, MongoServerError } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
 import { UNFINISHED_INDEXING_STATUSES } from '../domain/content/states.js';
 import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
@@ -224,7 +224,44 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   ],
 };
 
-/** Creates the indexes that are missing; others stay. Processes may do it at the same time. */
-export async function ensureIndexes(db: Db): Promise<void> {
-  await Promise.all(Object.entries(INDEXES).map(([name, list]) => db.collection(name).createIndexes([...list])));
+/** MongoDB's codes for an index that exists with the same key or name and other options. */
+const CHANGED = new Set<unknown>([85, 86]);
+/** MongoDB's code for an index that another process has dropped. */
+const NOT_FOUND = 27;
+
+/**
+ * Creates the indexes that are missing, and replaces those whose options have changed; others stay. Processes may do it at the same
+ * time.
+ */
+export async function ensureIndexes(db: Db, indexes = INDEXES): Promise<void> {
+  await Promise.all(
+    Object.entries(indexes).map(async ([name, list]) => {
+      const collection = db.collection(name);
+      try {
+        await collection.createIndexes([...list]);
+      } catch (error) {
+        if (!isChange(error)) throw error;
+        for (const index of list) await replaceIfChanged(collection, index);
+      }
+    }),
+  );
 }
+
+async function replaceIfChanged(collection: Collection, index: IndexDescription): Promise<void> {
+  const create = () => collection.createIndexes([index]);
+  try {
+    await create();
+  } catch (error) {
+    if (!isChange(error)) throw error;
+    const key = JSON.stringify(index.key);
+    const existing = (await collection.indexes()).find(
+      (other) => other.name === index.name || JSON.stringify(other.key) === key,
+    );
+    await collection.dropIndex(existing!.name!).catch((failure) => {
+      if (failure.code !== NOT_FOUND) throw failure;
+    });
+    await create();
+  }
+}
+
+const isChange = (error: unknown): boolean => error instanceof MongoServerError && CHANGED.has(error.code);
