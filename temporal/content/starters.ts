@@ -1,4 +1,3 @@
-import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { isSmall, type SizedSource, workflowUnits } from '../../domain/content/small-items.js';
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import { workflowIds } from '../workflow-ids.js';
@@ -25,7 +24,7 @@ export type ContentStarters = ReturnType<typeof createContentStarters>;
 /** Starts the workflows of items and databases. */
 export function createContentStarters({ start, client }: WorkflowStarter) {
   const ownerOf = ({ org, database, collection, id }: StartItemInput) => ({ org, database, collection, source: id });
-  const interactive = createInteractiveQuota();
+  const isInteractive = createInteractiveQuota();
   const refOf = ({ _id, version, org, database_id }: StartItemInput): ItemRef => ({
     item: _id,
     version,
@@ -81,7 +80,7 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
      * organisation.
      */
     async startIngest(ref: IngestRef, items: readonly StartItemInput[], database: string): Promise<void> {
-      const priorityKey = (await interactive.take(ref.org, items.length)) ? PRIORITIES.interactive : PRIORITIES.usual;
+      const priorityKey = isInteractive(ref.org, items.length) ? PRIORITIES.interactive : PRIORITIES.usual;
       const units = workflowUnits(items);
       if (units.length <= DIRECT_STARTS) {
         await Promise.all(units.map((unit) => startItems(unit, priorityKey)));
@@ -146,15 +145,16 @@ const MAX_ITEMS = 5;
 const PER_MINUTE = 60;
 
 /** Decides which items are interactive: those of small requests, as long as their organisation sends few of them. */
-function createInteractiveQuota() {
-  const limiter = new RateLimiterMemory({ points: PER_MINUTE, duration: 60 });
-  return {
-    async take(org: string, items: number): Promise<boolean> {
-      if (items > MAX_ITEMS) return false;
-      return limiter.consume(org, items).then(
-        () => true,
-        () => false,
-      );
-    },
+function createInteractiveQuota(): (org: string, items: number) => boolean {
+  const sent = new Map<string, number>();
+  let minuteEnds = 0;
+  return (org, items) => {
+    if (items > MAX_ITEMS) return false;
+    if (performance.now() >= minuteEnds) {
+      sent.clear();
+      minuteEnds = performance.now() + 60_000;
+    }
+    sent.set(org, (sent.get(org) ?? 0) + items);
+    return sent.get(org)! <= PER_MINUTE;
   };
 }
