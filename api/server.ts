@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
-import { serveInTurns } from './connection-turns.js';
 import type { RequestState } from './request-context.js';
+import { serveInOrder } from './requests-ahead.js';
 
 export interface ServerLimits {
   /** How long the headers of a request may take to arrive. */
@@ -30,13 +30,13 @@ const SILENCE_FACTOR = 12;
 /** The HTTP server of the API. It bounds what a connection may cost, before the application sees its requests. */
 export function createApiServer(serve: RequestListener, limits: ServerLimits): Server {
   const { slowRequestSeconds, connectionsPerAddress, trustedProxies } = limits;
-  const server = createServer({
+  const options = {
     headersTimeout: slowRequestSeconds * 1000,
     requestTimeout: UPLOAD_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
-  });
-  serveInTurns(server, serve);
+  };
+  const server = createServer(options, serveInOrder(serve));
   // Also ends responses that nobody reads.
   server.setTimeout(slowRequestSeconds * SILENCE_FACTOR * 1000);
   if (connectionsPerAddress > 0) server.on('connection', limitConnections(connectionsPerAddress, trustedProxies));

@@ -11,6 +11,7 @@ import { makeKey, sharedProduct } from './support/product.js';
 
 /** Where the code has the limits that no single request shows: the file and the constant. */
 const FIXED: Record<string, readonly [file: string, name: string]> = {
+  'requests that a connection may send ahead': ['api/requests-ahead.ts', 'MAX_AHEAD'],
   'a chunk': ['domain/content/chunking.ts', 'MAX_WORDS'],
   'the result of a job': ['activities/ai-jobs/run-ai-job.ts', 'MAX_RESULT_BYTES'],
   'tasks of a crew': ['providers/crews/schemas.ts', 'MAX_TASKS'],

@@ -72,9 +72,8 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
   'an API key is found before its organisation is known': ['api-keys.ts'],
   'metrics count the unfinished work of all organisations': ['backlog.ts'],
   'operators back up and seal whole collections': ['backup/', 'sealed-fields.ts'],
-  'records of processes, leases and files, which no organisation has': [
+  'records of processes, compactions and files, which no organisation has': [
     'processes.ts',
-    'leases.ts',
     'content/compaction-leases.ts',
     'files/',
   ],
