@@ -1,6 +1,6 @@
-import type { Collection } from 'mongodb';
 import type { Checkpoints } from '../domain/checkpoints.js';
 import type { ItemVersion } from '../domain/content/workflow-contract.js';
+import type { OrganisationRecords } from './organisation-records.js';
 import { BY_ID } from './queries.js';
 import { isDuplicateKey } from './transactions.js';
 
@@ -22,23 +22,24 @@ export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
 const TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Checkpoints in MongoDB, so that any worker can resume the work of one that died. */
-export function createCheckpointStore({ checkpoints }: { checkpoints: Collection<CheckpointRecord> }) {
+export function createCheckpointStore({ checkpoints }: { checkpoints: OrganisationRecords<CheckpointRecord> }) {
   return {
     /**
      * @param owner a job's id, or `checkpointOwner` of an item version
      * @param content identifies the input, which may differ at the next attempt when it is read from a URL
      */
     of(org: string, owner: string, content = 'file'): Checkpoints {
+      const own = checkpoints.forOrg(org);
       const id = (step: string) => `${owner}/${content}/${step}`;
       return {
         async load(step) {
-          const found = await checkpoints.findOne({ _id: id(step), org }, BY_ID);
+          const found = await own.findOne({ _id: id(step) }, BY_ID);
           return found ? JSON.parse(found.value) : undefined;
         },
         async save(step, value) {
           const expires_at = new Date(Date.now() + TTL_MS);
           const record = { _id: id(step), org, owner, value: JSON.stringify(value), expires_at };
-          await checkpoints.insertOne(record).catch((error) => {
+          await own.insertOne(record).catch((error) => {
             if (!isDuplicateKey(error)) throw error;
           });
         },
@@ -47,7 +48,7 @@ export function createCheckpointStore({ checkpoints }: { checkpoints: Collection
 
     /** Deletes all checkpoints of an owner. */
     async drop(org: string, owner: string): Promise<void> {
-      await checkpoints.deleteMany({ org, owner });
+      await checkpoints.forOrg(org).deleteMany({ owner });
     },
   };
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { Binary, type ClientSession, type Collection, type MongoClient } from 'mongodb';
+import { Binary, type ClientSession, type MongoClient } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
 import type { SealedContext, Sealer } from '../domain/sealing.js';
 import type { DatabaseClock } from './clock.js';
+import type { OrganisationRecords } from './organisation-records.js';
 import { BY_ID } from './queries.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
 
@@ -66,7 +67,7 @@ export function createIdempotencyKeys(
     mongoClient,
     now: clock,
   }: {
-    idempotencyKeys: Collection<IdempotencyRecord>;
+    idempotencyKeys: OrganisationRecords<IdempotencyRecord>;
     mongoClient: MongoClient;
     now: DatabaseClock;
   },
@@ -80,6 +81,7 @@ export function createIdempotencyKeys(
      * @param fingerprint SHA-256 of the request, which distinguishes a repeated request from a different one
      */
     async claim({ org, route, key }: IdempotencyScope, fingerprint: string): Promise<ClaimOutcome> {
+      const own = idempotencyKeys.forOrg(org);
       const id = `${org}/${route}/${sha256Hex(key)}`;
       // Repeated when the record is removed between the update and the read.
       for (;;) {
@@ -93,23 +95,22 @@ export function createIdempotencyKeys(
         };
         const claimed = { state: 'claimed', claim: { org, id, token: fresh.token } } as const;
         try {
-          await idempotencyKeys.insertOne({ _id: id, org, ...fresh });
+          await own.insertOne({ _id: id, org, ...fresh });
           return claimed;
         } catch (error) {
           if (!isDuplicateKey(error)) throw error;
         }
         // MongoDB removes expired records only once a minute, and the process with the claim may have died.
-        const taken = await idempotencyKeys.updateOne(
+        const taken = await own.updateOne(
           {
             _id: id,
-            org,
             $or: [{ expires_at: { $lte: now } }, { fingerprint, response: null, lease_until: { $lte: now } }],
           },
           { $set: fresh },
           BY_ID,
         );
         if (taken.matchedCount === 1) return claimed;
-        const record = await idempotencyKeys.findOne({ _id: id, org }, BY_ID);
+        const record = await own.findOne({ _id: id }, BY_ID);
         if (!record) continue;
         if (record.fingerprint !== fingerprint) return { state: 'another request' };
         if (record.response === null) return { state: 'in progress' };
@@ -133,11 +134,13 @@ export function createIdempotencyKeys(
         const { status, headers, body } = response();
         // Sealed, because a response may carry secrets of its client.
         const sealed_body = new Binary(sealer.seal(body, context(id)));
-        const saved = await idempotencyKeys.updateOne(
-          { _id: id, org, token, response: null },
-          { $set: { response: { status, headers, sealed_body } } },
-          { session: tx, ...BY_ID },
-        );
+        const saved = await idempotencyKeys
+          .forOrg(org)
+          .updateOne(
+            { _id: id, token, response: null },
+            { $set: { response: { status, headers, sealed_body } } },
+            { session: tx, ...BY_ID },
+          );
         if (saved.matchedCount === 0) throw requestInProgress();
         return result;
       });
@@ -145,7 +148,7 @@ export function createIdempotencyKeys(
 
     /** Releases a key without a saved response, so that the client can repeat the request at once. */
     async release({ org, id, token }: IdempotencyClaim): Promise<void> {
-      await idempotencyKeys.deleteOne({ _id: id, org, token, response: null }, BY_ID);
+      await idempotencyKeys.forOrg(org).deleteOne({ _id: id, token, response: null }, BY_ID);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
 import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import type { AddedUse } from '../domain/quotas.js';
@@ -10,21 +10,25 @@ import type { FeedbackRecord } from './content/feedback.js';
 import type { ItemRecord } from './content/items.js';
 import type { CrewExecutionRecord } from './crews/execution-record.js';
 import { BYTES_INDEX, COLLECTION_INDEX } from './indexes.js';
+import type { OrganisationRecords } from './organisation-records.js';
 
 /** Quotas that are measured and guarded together. */
 export const MEASURES = ['storage', 'databases', 'connectors', 'jobs', 'crews'] as const;
 export type Measure = (typeof MEASURES)[number];
 
 interface UsageCollections {
-  aiJobs: Collection<AiJobRecord>;
-  aiJobResults: Collection<AiJobResultRecord>;
-  connectors: Collection<ConnectorRecord>;
-  crewExecutions: Collection<CrewExecutionRecord>;
-  databases: Collection<DatabaseRecord>;
-  feedback: Collection<FeedbackRecord>;
-  items: Collection<ItemRecord>;
-  uploads: Collection<UploadRecord>;
+  aiJobs: OrganisationRecords<AiJobRecord>;
+  aiJobResults: OrganisationRecords<AiJobResultRecord>;
+  connectors: OrganisationRecords<ConnectorRecord>;
+  crewExecutions: OrganisationRecords<CrewExecutionRecord>;
+  databases: OrganisationRecords<DatabaseRecord>;
+  feedback: OrganisationRecords<FeedbackRecord>;
+  items: OrganisationRecords<ItemRecord>;
+  uploads: OrganisationRecords<UploadRecord>;
 }
+
+/** What all of them have in common. */
+type Measured = { _id: string; org: string };
 
 export type Usage = ReturnType<typeof createUsage>;
 
@@ -45,16 +49,13 @@ export function createUsage(collections: UsageCollections, staleReads: UsageColl
 
 function measuresOf(collections: UsageCollections) {
   const { aiJobs, aiJobResults, connectors, crewExecutions, databases, feedback, items, uploads } = collections;
-  const withTexts = [aiJobs, aiJobResults, crewExecutions, feedback] as unknown as Collection<{ org: string }>[];
+  const withTexts = [aiJobs, aiJobResults, crewExecutions, feedback] as unknown as OrganisationRecords<Measured>[];
 
   async function measureItems(org: string, session?: ClientSession) {
     const [sum] = await items
+      .forOrg(org)
       .aggregate<{ items: number; bytes: number }>(
-        [
-          { $match: { org } },
-          { $project: { _id: 0, bytes: 1 } },
-          { $group: { _id: null, items: { $sum: 1 }, bytes: { $sum: '$bytes' } } },
-        ],
+        [{ $project: { _id: 0, bytes: 1 } }, { $group: { _id: null, items: { $sum: 1 }, bytes: { $sum: '$bytes' } } }],
         { hint: COLLECTION_INDEX, session },
       )
       .toArray();
@@ -63,12 +64,9 @@ function measuresOf(collections: UsageCollections) {
 
   async function measureUploads(org: string, session?: ClientSession) {
     const [sum] = await uploads
+      .forOrg(org)
       .aggregate<{ uploads: number; bytes: number }>(
-        [
-          { $match: { org } },
-          { $project: { _id: 0, size: 1 } },
-          { $group: { _id: null, uploads: { $sum: 1 }, bytes: { $sum: '$size' } } },
-        ],
+        [{ $project: { _id: 0, size: 1 } }, { $group: { _id: null, uploads: { $sum: 1 }, bytes: { $sum: '$size' } } }],
         { session },
       )
       .toArray();
@@ -76,10 +74,11 @@ function measuresOf(collections: UsageCollections) {
   }
 
   /** Bytes of the records of one collection, which have them in `bytes`. */
-  async function measureTexts(collection: Collection<{ org: string }>, org: string, session?: ClientSession) {
+  async function measureTexts(collection: OrganisationRecords<Measured>, org: string, session?: ClientSession) {
     const [sum] = await collection
+      .forOrg(org)
       .aggregate<{ bytes: number }>(
-        [{ $match: { org } }, { $project: { _id: 0, bytes: 1 } }, { $group: { _id: null, bytes: { $sum: '$bytes' } } }],
+        [{ $project: { _id: 0, bytes: 1 } }, { $group: { _id: null, bytes: { $sum: '$bytes' } } }],
         { hint: BYTES_INDEX, session },
       )
       .toArray();
@@ -95,18 +94,17 @@ function measuresOf(collections: UsageCollections) {
       for (const collection of withTexts) stored_bytes += await measureTexts(collection, org, session);
       return { items: stored.items, uploads: uploaded.uploads, stored_bytes };
     },
-    databases: async (org, session) => ({ databases: await databases.countDocuments({ org }, { session }) }),
+    databases: async (org, session) => ({ databases: await databases.forOrg(org).countDocuments({}, { session }) }),
     connectors: async (org, session) => ({
-      connectors: await connectors.countDocuments({ org, deleted_at: null }, { session }),
+      connectors: await connectors.forOrg(org).countDocuments({ deleted_at: null }, { session }),
     }),
     jobs: async (org, session) => ({
-      queued_jobs: await aiJobs.countDocuments({ org, status: { $in: UNFINISHED_JOB_STATUSES } }, { session }),
+      queued_jobs: await aiJobs.forOrg(org).countDocuments({ status: { $in: UNFINISHED_JOB_STATUSES } }, { session }),
     }),
     crews: async (org, session) => ({
-      running_crews: await crewExecutions.countDocuments(
-        { org, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
-        { session },
-      ),
+      running_crews: await crewExecutions
+        .forOrg(org)
+        .countDocuments({ status: { $in: UNFINISHED_EXECUTION_STATUSES } }, { session }),
     }),
   };
 

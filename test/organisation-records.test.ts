@@ -87,16 +87,10 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
 const CHECKED_BY_QUERY: readonly string[] = [
   'ai-jobs/jobs.ts',
   'ai-jobs/uploads.ts',
-  'checkpoints.ts',
   'content/databases.ts',
-  'content/feedback.ts',
   'content/item',
   'content/named-items.ts',
   'content/outdated-versions.ts',
   'content/removed-items.ts',
-  'crews/',
-  'idempotency-keys.ts',
-  'usage.ts',
-  'webhooks/client-deliveries.ts',
   'webhooks/deliveries.ts',
 ];

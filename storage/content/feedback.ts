@@ -1,13 +1,13 @@
-import type { ClientSession, Collection, Filter, MongoClient } from 'mongodb';
+import type { ClientSession, MongoClient } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { RatingTally } from '../../domain/content/ranking.js';
 import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
+import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { DatabaseRecord } from './databases.js';
-import { inDatabase } from './named-items.js';
 
 export interface FeedbackRecord {
   /** `fbk_…`. */
@@ -66,8 +66,8 @@ export function createFeedback({
   feedbackTallies,
 }: {
   mongoClient: MongoClient;
-  feedback: Collection<FeedbackRecord>;
-  feedbackTallies: Collection<FeedbackTallyRecord>;
+  feedback: OrganisationRecords<FeedbackRecord>;
+  feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
 }) {
   return {
     /**
@@ -94,7 +94,7 @@ export function createFeedback({
       const write = async (session: ClientSession) => {
         // The tally is written first: concurrent ratings of one source conflict there, and one transaction is repeated.
         await count(record, session);
-        await feedback.insertOne(record, { session });
+        await feedback.forOrg(record.org).insertOne(record, { session });
       };
       await inTransaction(mongoClient, write, tx);
     },
@@ -104,7 +104,7 @@ export function createFeedback({
       database: OwnedDatabase,
       { collection, source_id, min_rating, max_rating, ...page }: PageQuery & FeedbackFilter,
     ): Promise<FeedbackRecord[]> {
-      const filter: Filter<FeedbackRecord> = inDatabase(database);
+      const filter: OwnFilter<FeedbackRecord> = { database_id: database._id };
       if (collection !== undefined) filter.collection = collection;
       if (source_id !== undefined) filter.source_id = source_id;
       if (min_rating !== undefined || max_rating !== undefined) {
@@ -113,7 +113,7 @@ export function createFeedback({
           ...(max_rating === undefined ? {} : { $lte: max_rating }),
         };
       }
-      return newestFirst(feedback, filter, page).toArray();
+      return newestFirst(feedback.forOrg(database.org), filter, page).toArray();
     },
 
     /** @returns the tallies of the rated sources among these, by `sourceKey` */
@@ -122,7 +122,10 @@ export function createFeedback({
       sources: readonly SourceName[],
     ): Promise<Map<string, RatingTally>> {
       const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), sourceKey(source)]));
-      const found = await feedbackTallies.find({ _id: { $in: [...byKey.keys()] }, org }, BY_ID).toArray();
+      const found = await feedbackTallies
+        .forOrg(org)
+        .find({ _id: { $in: [...byKey.keys()] } }, BY_ID)
+        .toArray();
       return new Map(found.map((tally) => [byKey.get(tally._id)!, tally]));
     },
   };
@@ -132,25 +135,28 @@ export function createFeedback({
     tx: ClientSession,
   ): Promise<void> {
     const replaceEarlier = () =>
-      feedback.findOneAndUpdate(
-        { org, vote, counts: true },
-        { $set: { counts: false } },
-        { session: tx, projection: { rating: 1 } },
-      );
+      feedback
+        .forOrg(org)
+        .findOneAndUpdate(
+          { vote, counts: true },
+          { $set: { counts: false } },
+          { session: tx, projection: { rating: 1 } },
+        );
     if (collection === null || source_id === null) {
       await replaceEarlier();
       return;
     }
-    const tally = { _id: tallyKey(databaseId, { collection, source_id }), org };
-    await feedbackTallies.updateOne(
+    const tallies = feedbackTallies.forOrg(org);
+    const tally = { _id: tallyKey(databaseId, { collection, source_id }) };
+    await tallies.updateOne(
       tally,
-      { $inc: { sum: rating, count: 1 }, $setOnInsert: { org, database_id: databaseId } },
+      { $inc: { sum: rating, count: 1 }, $setOnInsert: { database_id: databaseId } },
       { session: tx, upsert: true, ...BY_ID },
     );
     const replaced = await replaceEarlier();
     if (replaced) {
       const taken = { $inc: { sum: -replaced.rating, count: -1 } };
-      await feedbackTallies.updateOne(tally, taken, { session: tx, ...BY_ID });
+      await tallies.updateOne(tally, taken, { session: tx, ...BY_ID });
     }
   }
 }
@@ -161,22 +167,24 @@ export async function discountRatings(
     feedback,
     feedbackTallies,
   }: {
-    feedback: Collection<FeedbackRecord>;
-    feedbackTallies: Collection<FeedbackTallyRecord>;
+    feedback: OrganisationRecords<FeedbackRecord>;
+    feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
   },
   database: OwnedDatabase,
   items: readonly { collection: string; id: string }[],
   tx: ClientSession,
 ): Promise<void> {
   const keys = items.map(({ collection, id }) => tallyKey(database._id, { collection, source_id: id }));
-  await feedbackTallies.deleteMany({ _id: { $in: keys }, org: database.org }, { session: tx, ...BY_ID });
+  await feedbackTallies.forOrg(database.org).deleteMany({ _id: { $in: keys } }, { session: tx, ...BY_ID });
   for (const collection of new Set(items.map((item) => item.collection))) {
     const ids = items.flatMap((item) => (item.collection === collection ? [item.id] : []));
-    await feedback.updateMany(
-      { ...inDatabase(database), collection, source_id: { $in: ids }, counts: true },
-      { $set: { counts: false } },
-      { session: tx },
-    );
+    await feedback
+      .forOrg(database.org)
+      .updateMany(
+        { database_id: database._id, collection, source_id: { $in: ids }, counts: true },
+        { $set: { counts: false } },
+        { session: tx },
+      );
   }
 }
 

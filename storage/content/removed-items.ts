@@ -8,6 +8,7 @@ import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
 import type { DatabaseClock } from '../clock.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import { type StaleRecords, staleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
@@ -74,8 +75,8 @@ export function createRemovedItems({
   mongoClient: MongoClient;
   items: Collection<ItemRecord>;
   removedItems: Collection<RemovedItemRecord>;
-  feedback: Collection<FeedbackRecord>;
-  feedbackTallies: Collection<FeedbackTallyRecord>;
+  feedback: OrganisationRecords<FeedbackRecord>;
+  feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
   now: DatabaseClock;
   /** Stores the deliveries for items that were deleted in progress. */
   notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]>;

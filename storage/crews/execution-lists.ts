@@ -1,5 +1,5 @@
-import type { Collection } from 'mongodb';
 import type { ExecutionStatus } from '../../domain/crews/states.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 
 /** What a list reads of an execution. */
@@ -12,7 +12,7 @@ export interface ListPosition {
 }
 
 /** The lists of executions that clients read, page by page. */
-export function createExecutionLists(crewExecutions: Collection<CrewExecutionRecord>) {
+export function createExecutionLists(crewExecutions: OrganisationRecords<CrewExecutionRecord>) {
   return {
     /** One page of the executions of a crew, newest first, without inputs and outputs. */
     listForOrg(
@@ -25,8 +25,8 @@ export function createExecutionLists(crewExecutions: Collection<CrewExecutionRec
       }: { status?: ExecutionStatus | undefined; before?: ListPosition | undefined; limit: number },
     ): Promise<CrewExecutionRecord[]> {
       return crewExecutions
+        .forOrg(org)
         .find({
-          org,
           crew,
           ...(status === undefined ? {} : { status }),
           ...(before && {
@@ -49,8 +49,8 @@ export function createExecutionLists(crewExecutions: Collection<CrewExecutionRec
       }: { crews?: readonly string[] | undefined; after?: ListPosition | undefined; limit: number },
     ): Promise<CrewExecutionRecord[]> {
       return crewExecutions
+        .forOrg(org)
         .find({
-          org,
           status: 'pending_human_input',
           ...(crews && { crew: { $in: [...crews] } }),
           ...(after && {

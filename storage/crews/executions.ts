@@ -1,11 +1,12 @@
-import type { ClientSession, Collection, Filter } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DatabaseClock } from '../clock.js';
-import { BY_ID, staleRecords } from '../queries.js';
+import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
+import { BY_ID } from '../queries.js';
 import { createExecutionLists, LISTED } from './execution-lists.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 import type { CrewFeedbackRecord } from './feedback.js';
@@ -27,9 +28,9 @@ export function createCrewExecutions(
     crewFeedback,
     now: clock,
   }: {
-    crewExecutions: Collection<CrewExecutionRecord>;
-    crewSteps: Collection<CrewStepRecord>;
-    crewFeedback: Collection<CrewFeedbackRecord>;
+    crewExecutions: OrganisationRecords<CrewExecutionRecord>;
+    crewSteps: OrganisationRecords<CrewStepRecord>;
+    crewFeedback: OrganisationRecords<CrewFeedbackRecord>;
     now: DatabaseClock;
   },
   retentionMs: number,
@@ -42,7 +43,7 @@ export function createCrewExecutions(
     now: Date,
     tx: ClientSession,
   ): Promise<CrewExecutionRecord | null> =>
-    crewExecutions.findOneAndUpdate(
+    crewExecutions.forOrg(ref.org).findOneAndUpdate(
       waitingFor(ref),
       {
         $set: {
@@ -61,16 +62,16 @@ export function createCrewExecutions(
     ...createExecutionLists(crewExecutions),
 
     async add(execution: CrewExecutionRecord, tx?: ClientSession): Promise<void> {
-      await crewExecutions.insertOne(execution, { session: tx });
+      await crewExecutions.forOrg(execution.org).insertOne(execution, { session: tx });
     },
 
     getById(org: string, id: string): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.findOne({ _id: id, org }, BY_ID);
+      return crewExecutions.forOrg(org).findOne({ _id: id }, BY_ID);
     },
 
     /** @returns null when the execution does not wait for feedback on this attempt */
     getWaiting(ref: AttemptRef): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.findOne(waitingFor(ref), BY_ID);
+      return crewExecutions.forOrg(ref.org).findOne(waitingFor(ref), BY_ID);
     },
 
     /**
@@ -78,7 +79,7 @@ export function createCrewExecutions(
      * @returns null when the execution is unknown, of another crew, or another organisation's
      */
     findForOrg(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.findOne({ _id: id.toLowerCase(), org, crew });
+      return crewExecutions.forOrg(org).findOne({ _id: id.toLowerCase(), crew });
     },
 
     /**
@@ -88,10 +89,9 @@ export function createCrewExecutions(
      */
     async startTask({ execution, org, task, attempt }: AttemptRef, model: string, aside: boolean): Promise<void> {
       const notStarted = { $elemMatch: { task_id: task, attempts: attempt - 1 } };
-      await crewExecutions.updateOne(
+      await crewExecutions.forOrg(org).updateOne(
         {
           _id: execution,
-          org,
           status: { $in: aside ? UNFINISHED_EXECUTION_STATUSES : WORKING_EXECUTION_STATUSES },
           tasks: notStarted,
         },
@@ -111,11 +111,9 @@ export function createCrewExecutions(
      * @returns the execution with the step's sequence and the present receivers; null when it is no longer stored
      */
     countStep(org: string, id: string, tx: ClientSession): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.findOneAndUpdate(
-        { _id: id, org },
-        { $inc: { sequence: 1 } },
-        { session: tx, returnDocument: 'after', ...BY_ID },
-      );
+      return crewExecutions
+        .forOrg(org)
+        .findOneAndUpdate({ _id: id }, { $inc: { sequence: 1 } }, { session: tx, returnDocument: 'after', ...BY_ID });
     },
 
     /**
@@ -131,8 +129,8 @@ export function createCrewExecutions(
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
       const running = { $elemMatch: { task_id: task, attempts: attempt, status: 'running' as const } };
-      return crewExecutions.findOneAndUpdate(
-        { _id: execution, org, status: { $in: UNFINISHED_EXECUTION_STATUSES }, tasks: running },
+      return crewExecutions.forOrg(org).findOneAndUpdate(
+        { _id: execution, status: { $in: UNFINISHED_EXECUTION_STATUSES }, tasks: running },
         {
           $set: {
             'tasks.$.status': humanInput ? 'pending_human_input' : 'completed',
@@ -156,14 +154,14 @@ export function createCrewExecutions(
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const feedback = await crewFeedback.findOne({ _id: feedbackId, org, execution }, { session: tx });
+      const feedback = await crewFeedback.forOrg(org).findOne({ _id: feedbackId, execution }, { session: tx });
       if (!feedback) return null;
       const changes = { urls: feedback.urls, feedback: feedback.text };
       const resumed = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
       const applied = { $set: { applied_at: now, output } };
-      await crewFeedback.updateOne({ _id: feedbackId, org }, applied, { session: tx });
+      await crewFeedback.forOrg(org).updateOne({ _id: feedbackId }, applied, { session: tx });
       return resumed;
     },
 
@@ -201,7 +199,7 @@ export function createCrewExecutions(
           output,
           expires_at: null,
         };
-        await crewFeedback.insertOne(feedback, { session: tx });
+        await crewFeedback.forOrg(org).insertOne(feedback, { session: tx });
       }
       return decided;
     },
@@ -209,7 +207,8 @@ export function createCrewExecutions(
     /** Counts a reminder. @returns the execution, or null when it does not wait for feedback on this attempt any more */
     remind(ref: AttemptRef, tx: ClientSession): Promise<CrewExecutionRecord | null> {
       const update = { $inc: { sequence: 1 } };
-      return crewExecutions.findOneAndUpdate(waitingFor(ref), update, { session: tx, returnDocument: 'after' });
+      const options = { session: tx, returnDocument: 'after' } as const;
+      return crewExecutions.forOrg(ref.org).findOneAndUpdate(waitingFor(ref), update, options);
     },
 
     /**
@@ -217,11 +216,13 @@ export function createCrewExecutions(
      * @returns null when it has ended, is unknown, of another crew, or another organisation's
      */
     requestCancel(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.findOneAndUpdate(
-        { _id: id.toLowerCase(), org, crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
-        { $set: { cancel_requested: true, check_at: clock() } },
-        { returnDocument: 'after' },
-      );
+      return crewExecutions
+        .forOrg(org)
+        .findOneAndUpdate(
+          { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
+          { $set: { cancel_requested: true, check_at: clock() } },
+          { returnDocument: 'after' },
+        );
     },
 
     /**
@@ -236,8 +237,8 @@ export function createCrewExecutions(
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
       const failed = status === 'error';
-      return crewExecutions.findOneAndUpdate(
-        { _id: id, org, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
+      return crewExecutions.forOrg(org).findOneAndUpdate(
+        { _id: id, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
         {
           $set: {
             status,
@@ -260,15 +261,15 @@ export function createCrewExecutions(
 
     /** Removes steps and unapplied feedback of a finished execution. Applied feedback expires with the execution. */
     async removeLeftovers(org: string, id: string, now: Date): Promise<void> {
-      const own = { org, execution: id };
-      await crewSteps.deleteMany(own);
-      await crewFeedback.deleteMany({ ...own, applied_at: null });
+      const own = crewFeedback.forOrg(org);
+      await crewSteps.forOrg(org).deleteMany({ execution: id });
+      await own.deleteMany({ execution: id, applied_at: null });
       const expires_at = new Date(now.getTime() + retentionMs);
-      await crewFeedback.updateMany({ ...own, expires_at: null }, { $set: { expires_at } });
+      await own.updateMany({ execution: id, expires_at: null }, { $set: { expires_at } });
     },
 
     /** Unfinished executions, without inputs and outputs. Those that wait for a person are checked once a day. */
-    stale: staleRecords(crewExecutions, () => ({ status: { $in: UNFINISHED_EXECUTION_STATUSES } }), {
+    stale: crewExecutions.stale(() => ({ status: { $in: UNFINISHED_EXECUTION_STATUSES } }), {
       projection: LISTED,
       checkAt: (next) => ({
         $cond: [
@@ -282,10 +283,9 @@ export function createCrewExecutions(
 }
 
 /** The filter for an execution that waits for feedback on this attempt. */
-function waitingFor({ execution, org, task, attempt }: AttemptRef): Filter<CrewExecutionRecord> {
+function waitingFor({ execution, task, attempt }: AttemptRef): OwnFilter<CrewExecutionRecord> {
   return {
     _id: execution,
-    org,
     status: 'pending_human_input',
     tasks: { $elemMatch: { task_id: task, attempts: attempt, status: 'pending_human_input' } },
   };

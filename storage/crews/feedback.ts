@@ -1,5 +1,6 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 
@@ -27,27 +28,28 @@ export interface CrewFeedbackRecord {
 export type CrewFeedback = ReturnType<typeof createCrewFeedback>;
 
 /** People's feedback. `CrewExecutions.resume` applies it; feedback that is not applied has no effect. */
-export function createCrewFeedback({ crewFeedback }: { crewFeedback: Collection<CrewFeedbackRecord> }) {
+export function createCrewFeedback({ crewFeedback }: { crewFeedback: OrganisationRecords<CrewFeedbackRecord> }) {
   return {
     /** Stores feedback before the workflow applies it. */
     async add(feedback: CrewFeedbackRecord, tx?: ClientSession): Promise<void> {
-      await crewFeedback.insertOne(feedback, { session: tx });
+      await crewFeedback.forOrg(feedback.org).insertOne(feedback, { session: tx });
     },
 
     /** Removes feedback that was rejected; feedback that was applied stays. */
     async remove(org: string, id: string): Promise<void> {
-      await crewFeedback.deleteOne({ _id: id, org, applied_at: null });
+      await crewFeedback.forOrg(org).deleteOne({ _id: id, applied_at: null });
     },
 
     async isApplied(org: string, id: string): Promise<boolean> {
-      const applied = { _id: id, org, applied_at: { $ne: null } };
-      return (await crewFeedback.countDocuments(applied, { limit: 1, ...BY_ID })) === 1;
+      const applied = { _id: id, applied_at: { $ne: null } };
+      return (await crewFeedback.forOrg(org).countDocuments(applied, { limit: 1, ...BY_ID })) === 1;
     },
 
     /** @returns the applied feedback of an execution, oldest first */
     listApplied({ _id, org }: Pick<CrewExecutionRecord, '_id' | 'org'>): Promise<CrewFeedbackRecord[]> {
       return crewFeedback
-        .find({ org, execution: _id, applied_at: { $ne: null } })
+        .forOrg(org)
+        .find({ execution: _id, applied_at: { $ne: null } })
         .sort({ applied_at: 1 })
         .toArray();
     },

@@ -1,6 +1,7 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { AgentStep } from '../../domain/crews/language-model.js';
 import type { AttemptRef, StepRef } from '../../domain/crews/workflow-contract.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 
 /** One step of an attempt at a task: a model call, or a tool call that the model asked for. */
@@ -25,24 +26,24 @@ export type CrewSteps = ReturnType<typeof createCrewSteps>;
 type AnyStepRef = StepRef & { call?: number };
 
 /** Results of model and tool calls, kept until the execution finishes, so that no call is made twice. */
-export function createCrewSteps({ crewSteps }: { crewSteps: Collection<CrewStepRecord> }) {
+export function createCrewSteps({ crewSteps }: { crewSteps: OrganisationRecords<CrewStepRecord> }) {
   return {
     /** @returns null when the call has no result yet */
     async getById(ref: AnyStepRef): Promise<AgentStep | null> {
-      const found = await crewSteps.findOne({ _id: stepId(ref), org: ref.org }, BY_ID);
+      const found = await crewSteps.forOrg(ref.org).findOne({ _id: stepId(ref) }, BY_ID);
       return found && (JSON.parse(found.content) as AgentStep);
     },
 
     async add(ref: AnyStepRef, content: AgentStep, tx: ClientSession): Promise<void> {
       const { execution, org, task, attempt, step, call = null } = ref;
       const record = { _id: stepId(ref), org, execution, task, attempt, step, call, expires_at: null };
-      await crewSteps.insertOne({ ...record, content: JSON.stringify(content) }, { session: tx });
+      await crewSteps.forOrg(org).insertOne({ ...record, content: JSON.stringify(content) }, { session: tx });
     },
 
     /** @returns the steps of an attempt in order: each model call before its tool calls */
     async listByAttempt({ execution, org, task, attempt }: AttemptRef): Promise<AgentStep[]> {
-      const own = { org, execution, task, attempt };
-      const found = await crewSteps.find(own).sort({ step: 1, call: 1 }).toArray();
+      const ofAttempt = crewSteps.forOrg(org).find({ execution, task, attempt });
+      const found = await ofAttempt.sort({ step: 1, call: 1 }).toArray();
       return found.map(({ content }) => JSON.parse(content));
     },
   };

@@ -1,7 +1,8 @@
-import type { ClientSession, Collection, Document, Filter, UpdateFilter } from 'mongodb';
+import type { ClientSession, Document } from 'mongodb';
 import { lowestDeliveryId } from '../../domain/ids.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
+import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import type { DeliveryRecord } from './deliveries.js';
 
@@ -46,23 +47,23 @@ const SUMMARY = {
 const ID_MARGIN_MS = 60 * 60 * 1000;
 
 /** Deliveries as clients list, read and retry them. */
-export function createClientDeliveries({ deliveries }: { deliveries: Collection<DeliveryRecord> }) {
+export function createClientDeliveries({ deliveries }: { deliveries: OrganisationRecords<DeliveryRecord> }) {
   return {
     /** @returns null when the delivery is unknown, or outside the scope */
     find(scope: DeliveryScope, deliveryId: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ ...matching(scope), _id: deliveryId });
+      return deliveries.forOrg(scope.org).findOne({ ...matching(scope), _id: deliveryId });
     },
 
     /** @returns one page, newest first, without bodies and attempts */
     list(scope: DeliveryScope, filter: DeliveryFilter, page: PageQuery): Promise<DeliveryRecord[]> {
       // An absent filter is the list of all values, so that one index serves every combination.
       const matches = { status: { $in: DELIVERY_STATES }, ...matching(scope, filter) };
-      return newestFirst(deliveries, matches, page).project<DeliveryRecord>(SUMMARY).toArray();
+      return newestFirst(deliveries.forOrg(scope.org), matches, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 
     /** @returns the number of deliveries that match and can be retried */
     countRetryable(scope: DeliveryScope, filter: DeliveryFilter): Promise<number> {
-      return deliveries.countDocuments(retryable(scope, filter));
+      return deliveries.forOrg(scope.org).countDocuments(retryable(scope, filter));
     },
 
     /** @returns deliveries that match and can be retried, oldest first, after the delivery `after` */
@@ -73,7 +74,8 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
     ): Promise<DeliveryRecord[]> {
       const match = retryable(scope, filter);
       const page = after === null ? match : { $and: [match, { _id: { $gt: after } }] };
-      return deliveries.find(page).project<DeliveryRecord>(SUMMARY).sort({ _id: 1 }).limit(limit).toArray();
+      const found = deliveries.forOrg(scope.org).find(page);
+      return found.project<DeliveryRecord>(SUMMARY).sort({ _id: 1 }).limit(limit).toArray();
     },
 
     /**
@@ -82,7 +84,7 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
      * @returns false when the delivery is in another state, which does not change
      */
     async requeue(scope: DeliveryScope, deliveryId: string, tx?: ClientSession): Promise<boolean> {
-      const { modifiedCount } = await markRequeued({ ...retryable(scope), _id: deliveryId }, true, tx);
+      const { modifiedCount } = await markRequeued(scope, { _id: deliveryId }, true, tx);
       return modifiedCount === 1;
     },
 
@@ -92,13 +94,18 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
      */
     async requeueAll(scope: DeliveryScope, deliveryIds: readonly string[]): Promise<number> {
       if (deliveryIds.length === 0) return 0;
-      const filter = { ...retryable(scope), _id: { $in: [...deliveryIds] } };
       // The workflow of a failed delivery waits for its next attempt.
-      return (await markRequeued(filter, { $and: ['$has_workflow', { $eq: ['$status', 'failed'] }] })).modifiedCount;
+      const waits = { $and: ['$has_workflow', { $eq: ['$status', 'failed'] }] };
+      return (await markRequeued(scope, { _id: { $in: [...deliveryIds] } }, waits)).modifiedCount;
     },
   };
 
-  function markRequeued(filter: Filter<DeliveryRecord>, has_workflow: true | Document, tx?: ClientSession) {
+  function markRequeued(
+    scope: DeliveryScope,
+    ids: OwnFilter<DeliveryRecord>,
+    has_workflow: true | Document,
+    tx?: ClientSession,
+  ) {
     const change: Document = {
       failures: { $cond: [{ $eq: ['$status', 'permanently_failed'] }, 0, '$failures'] },
       // Null in the final state `permanently_failed`.
@@ -110,22 +117,20 @@ export function createClientDeliveries({ deliveries }: { deliveries: Collection<
       expires_at: null,
       updated_at: '$$NOW',
     };
-    return deliveries.updateMany(filter, [{ $set: change }] as unknown as UpdateFilter<DeliveryRecord>, {
-      session: tx,
-    });
+    const filter = { ...retryable(scope), ...ids };
+    return deliveries.forOrg(scope.org).updateMany(filter, [{ $set: change }], { session: tx });
   }
 }
 
-function retryable(scope: DeliveryScope, filter: DeliveryFilter = {}): Filter<DeliveryRecord> {
+function retryable(scope: DeliveryScope, filter: DeliveryFilter = {}): OwnFilter<DeliveryRecord> {
   const { status, ...others } = filter;
   const states = RETRYABLE_DELIVERY_STATES.filter((state) => status === undefined || state === status);
   return { ...matching(scope, others), status: { $in: [...states] } };
 }
 
-function matching({ org, events, crew }: DeliveryScope, filter: DeliveryFilter = {}): Filter<DeliveryRecord> {
+function matching({ events, crew }: DeliveryScope, filter: DeliveryFilter = {}): OwnFilter<DeliveryRecord> {
   const { status, doc_id, database, collection, error_code, item_error_code, from, to } = filter;
   const fields = {
-    org,
     event_type: events.length === 1 ? events[0] : { $in: [...events] },
     crew,
     status,
@@ -138,7 +143,7 @@ function matching({ org, events, crew }: DeliveryScope, filter: DeliveryFilter =
   };
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Filter<DeliveryRecord>;
+  ) as OwnFilter<DeliveryRecord>;
 }
 
 /** A period as a range of creation times, and as a range of ids, which an index serves. */
