@@ -56,7 +56,7 @@ describe('printed commands succeed and end', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const output = outputOf(child);
-    const deadline = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 4 * PATIENCE_MS);
+    const deadline = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), PATIENCE_MS);
     const [code, signal] = await once(child, 'close');
     clearTimeout(deadline);
     expect({ code, signal, ...output }).toMatchObject({ code: 0, signal: null });
