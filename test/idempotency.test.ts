@@ -111,7 +111,9 @@ describe('a request with an Idempotency-Key', () => {
     const _id = 'dlv_01jidempotent0000000000001';
     const record = deliveryRecord({ _id, org, now: new Date() });
     await withDb(mongodbUri, (db) =>
-      db.collection<DeliveryRecord>('deliveries').insertOne({ ...record, status: 'permanently_failed' }),
+      db
+        .collection<DeliveryRecord>('deliveries')
+        .insertOne({ ...record, status: 'permanently_failed', next_attempt_at: null }),
     );
     const retry = () => api.request('POST', `/webhooks/indexing/deliveries/${_id}/retry`, withKey('retry-1'));
     const first = await retry();
