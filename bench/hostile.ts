@@ -31,7 +31,7 @@ export async function hostile(filter = ''): Promise<void> {
   const cases = HOSTILE_CASES.filter(({ name }) => new RegExp(filter).test(name));
   if (cases.length === 0) throw new Error(`no case's name matches "${filter}"`);
   const folder = mkdtempSync(join(tmpdir(), 'postback-bench-'));
-  const { ports, release } = await choosePorts(folder, join(defaultCacheDir(process.env), 'ports'), { worker: 21_000 });
+  const { ports, release } = await choosePorts(folder, join(defaultCacheDir(process.env), 'ports'), { worker: 0 });
   const tools = await prepareTools();
   const instance = await startBenchInstance({
     POSTBACK_CREWS_DIR: tools.crewsDir,

@@ -11,7 +11,7 @@ import { continueOnSupportedNode } from './supported-node.mjs';
 const HELP = `npm test                every check, and the tests of the product
 npm run test:release    the tests of what a release ships: packages, image, chart, documents, benches, two minutes of faults
 npm run test:fast       the tests of the product without the slow files (test/support/slow-files.ts lists them)
-npm test -- <pattern>   only the test files whose path matches, without the other checks
+npm test -- <pattern>   only the test files whose path matches, without the other checks; test:release takes patterns too
 
 The checks are formatting and lint (Biome), types, the direction of imports (dependency-cruiser), the running time of
 regular expressions (ESLint), and known vulnerabilities of packages (npm audit).
@@ -116,12 +116,14 @@ function hasEnded(pid) {
 
 /** @returns Jest's options for the test files that the arguments name */
 async function selection() {
-  if (args.includes('--release')) return [RELEASE];
+  const patterns = args.filter((arg) => arg !== '--release').map((arg) => arg.replace(/\.ts$/, '.js'));
+  if (args.includes('--release'))
+    return patterns.length === 0 ? [RELEASE] : patterns.map((pattern) => `${RELEASE}.*${pattern}`);
   if (args.includes('--fast')) {
     const { SLOW_FILES } = await import('../dist/test/support/slow-files.js');
     return without(RELEASE, `/test/(${SLOW_FILES.join('|')})\\.test\\.js$`);
   }
-  return everything ? without(RELEASE) : args.map((arg) => arg.replace(/\.ts$/, '.js'));
+  return everything ? without(RELEASE) : patterns;
 }
 
 function without(...patterns) {

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -9,12 +10,18 @@ export interface ChosenPorts<Name extends string> {
   release(): void;
 }
 
+/**
+ * Where free ports are looked for: below the ports that systems give to outgoing connections (from 32,768 on Linux). Such a
+ * connection could take a port of that range between the choice and the start of the server.
+ */
+const FREE_PORTS = { from: 20_000, to: 32_000 };
+const FREE_PORT_ATTEMPTS = 20;
 /** How often a server is started on new ports when another program takes one between the choice and the start. */
 const START_ATTEMPTS = 3;
 
 /**
  * Chooses free loopback ports by name: the port of the last run, so that bookmarks and copied commands stay valid, else
- * the preferred port, else any free port. The choice is stored in `<dir>/ports.json`.
+ * the preferred port, else any free port. A preferred port of 0 stands for any. The choice is stored in `<dir>/ports.json`.
  *
  * Each port is also claimed in `claimsDir`, which all stacks of a user share. Without a claim, two stacks that start at
  * the same time could both find a port free, and the second would talk to the first one's server.
@@ -33,7 +40,7 @@ export async function choosePorts<Name extends string>(
   const ports = {} as Record<Name, number>;
   try {
     for (const name of Object.keys(preferred) as Name[]) {
-      const { port, claim } = await claimFirstFree(claimsDir, [previous[name], preferred[name], 0, 0, 0]);
+      const { port, claim } = await claimFirstFree(claimsDir, [previous[name], preferred[name], ...somePorts()]);
       claims.push(claim);
       ports[name] = port;
     }
@@ -64,15 +71,18 @@ export async function startOnPorts<Name extends string, Server extends { stop():
   }
 }
 
+function somePorts(): number[] {
+  return Array.from({ length: FREE_PORT_ATTEMPTS }, () => randomInt(FREE_PORTS.from, FREE_PORTS.to));
+}
+
 async function claimFirstFree(claimsDir: string, candidates: Array<number | undefined>) {
   for (const candidate of candidates) {
-    if (candidate === undefined) continue;
+    if (!candidate) continue;
     const server = await tryToListen(candidate);
     if (!server) continue;
-    const { port } = server.address() as { port: number };
-    const result = acquireProcessLock<never>(join(claimsDir, `${port}.json`));
+    const result = acquireProcessLock<never>(join(claimsDir, `${candidate}.json`));
     await new Promise((resolve) => server.close(resolve));
-    if ('lock' in result) return { port, claim: result.lock };
+    if ('lock' in result) return { port: candidate, claim: result.lock };
   }
   throw new Error('No free port on 127.0.0.1.');
 }

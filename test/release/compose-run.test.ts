@@ -24,7 +24,7 @@ interface Running {
   process: ChildProcess;
   env: NodeJS.ProcessEnv;
   port: string;
-  /** Resolves with the exit code or the signal. */
+  /** Resolves with 0, or else with the exit code or the signal, and what the process printed to stderr. */
   ended: Promise<number | string>;
 }
 
@@ -81,9 +81,13 @@ describe('the processes of docker-compose.yml', () => {
       const child = spawn(command!, args, {
         env,
         // The IPC channel closes when this process ends, so that they end too.
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       });
-      const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
+      let printed = '';
+      child.stderr!.setEncoding('utf8').on('data', (piece: string) => {
+        printed += piece;
+      });
+      const ended = once(child, 'close').then(([code, signal]) => (code === 0 ? 0 : `${code ?? signal}: ${printed}`));
       running.set(name, { process: child, env, port, ended });
     }
     api = createClient(`http://127.0.0.1:${running.get('api')!.port}`, (await makeKey(database, 'compose')).key);

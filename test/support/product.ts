@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,12 +51,12 @@ const PATIENT = { POSTBACK_SLOW_REQUEST_SECONDS: '120' };
  */
 export async function startProduct(settings: Record<string, string> = {}): Promise<Product> {
   const dataDir = settings.POSTBACK_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'postback-test-'));
-  const { ports, release } = await freePorts(dataDir, { worker: fixedPort() });
+  const { ports, release } = await freePorts(dataDir, { worker: 0 });
   const env = {
     ...process.env,
     ...(settings.TEMPORAL_ADDRESS === undefined ? OTHER_TEMPORAL : {}),
     POSTBACK_DATA_DIR: dataDir,
-    POSTBACK_API_PORT: String(fixedPort()),
+    POSTBACK_API_PORT: '0',
     POSTBACK_WORKER_HEALTH_PORT: String(ports.worker),
     OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
     // Tests send many requests; the rate limit is tested on a separate API process.
@@ -144,14 +143,6 @@ async function startWithModel(env: NodeJS.ProcessEnv, print: (line: string) => v
   if (instance.noModelReason === null || env.POSTBACK_EMBEDDINGS === 'off') return instance;
   await instance.stop();
   throw new Error(`the tests need the embedding model: ${instance.noModelReason}`);
-}
-
-/**
- * A port for a process that listens later, and listens again after a crash. It is below the range of ephemeral ports,
- * which the system could assign to another process first.
- */
-function fixedPort(): number {
-  return randomInt(20_000, 32_000);
 }
 
 /** Ports that no other stack of this user takes before they are used. */
