@@ -5,7 +5,7 @@ import type { FileStore, UnclaimedFile } from '../domain/file-store.js';
 import type { JobReport, StaleKind } from '../domain/workflow-contract.js';
 import type { AiJobs } from '../storage/ai-jobs/jobs.js';
 import type { UploadRecord, Uploads } from '../storage/ai-jobs/uploads.js';
-import type { Databases } from '../storage/content/databases.js';
+import type { DatabaseIndexes } from '../storage/content/database-indexes.js';
 import type { Items } from '../storage/content/items.js';
 import type { Processes } from '../storage/processes.js';
 import type { StaleRecords } from '../storage/queries.js';
@@ -29,7 +29,7 @@ export interface ReconcileDependencies {
   aiJobs: Pick<AiJobs, 'isFileNeeded'>;
   uploads: Pick<Uploads, 'getById' | 'keepUntil' | 'listExpired' | 'remove'>;
   items: Pick<Items, 'ownsFile'>;
-  databases: Pick<Databases, 'listAll'>;
+  databaseIndexes: Pick<DatabaseIndexes, 'listAll'>;
   files: Pick<FileStore, 'claim' | 'remove' | 'unclaimedBefore'>;
   index: Pick<SearchIndex, 'compact'>;
   processes: Pick<Processes, 'swept'>;
@@ -58,7 +58,7 @@ export function createReconcileActivities({
   aiJobs,
   uploads,
   items,
-  databases,
+  databaseIndexes,
   files,
   index,
   processes,
@@ -135,7 +135,7 @@ export function createReconcileActivities({
 
   async function compactSearchIndex(signal: AbortSignal): Promise<JobReport> {
     const report = emptyReport();
-    for (const database of await databases.listAll()) {
+    for (const database of await databaseIndexes.listAll()) {
       if (signal.aborted) return report;
       const { _id, status } = database;
       if (status === 'ready') await attempt(report, _id, () => index.compact(tableOf(_id, database.index)));

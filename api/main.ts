@@ -116,12 +116,12 @@ async function runApi(): Promise<void> {
 
 /** Loads the search indexes of the newest databases, so that the first query of each does not wait for its index. */
 async function warmIndexes(
-  { databases, index }: SharedDependencies,
+  { databaseIndexes, index }: SharedDependencies,
   log: Logger,
   stopping: AbortSignal,
 ): Promise<void> {
   try {
-    for (const database of await databases.listNewestReady(WARM_DATABASES)) {
+    for (const database of await databaseIndexes.listNewestReady(WARM_DATABASES)) {
       if (stopping.aborted) return;
       // A database may be deleted, or its index cleared for a rebuild, at any time.
       await index

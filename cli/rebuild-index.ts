@@ -64,7 +64,7 @@ export async function rebuildIndexes({
   });
   const rebuilt: RebuiltDatabase[] = [];
   try {
-    for (const database of await dependencies.databases.listAll()) {
+    for (const database of await dependencies.databaseIndexes.listAll()) {
       const { _id: id, org, name } = database;
       if (database.status === 'deleting' || id !== (only ?? id) || org !== (owner ?? org)) continue;
       const written = { id, org, name, chunks: await rebuildDatabase(dependencies, database) };

@@ -87,7 +87,6 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
 const CHECKED_BY_QUERY: readonly string[] = [
   'ai-jobs/jobs.ts',
   'ai-jobs/uploads.ts',
-  'content/databases.ts',
   'content/item',
   'content/named-items.ts',
   'content/outdated-versions.ts',

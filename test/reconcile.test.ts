@@ -13,7 +13,7 @@ import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
-import { createDatabases } from '../storage/content/databases.js';
+import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
 import { queuedItem } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
@@ -59,7 +59,7 @@ describe('the reconciler', () => {
       aiJobs: createAiJobs(collections, DAY_MS),
       uploads: createUploads(collections),
       items: createItems(collections),
-      databases: createDatabases(collections),
+      databaseIndexes: createDatabaseIndexes(collections),
       files: createGridFsFiles(collections),
       index,
       processes: createProcesses(collections),

@@ -10,7 +10,7 @@ import { isFinalState } from '../../domain/state-machine.js';
 import { FOR_CLIENT } from '../../domain/workflow-contract.js';
 import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
-import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
+import type { DatabaseRecord } from '../../storage/content/databases.js';
 import type { IndexRebuildRecord, IndexRebuilds } from '../../storage/content/index-rebuilds.js';
 import type { Items } from '../../storage/content/items.js';
 import { asActivityFailure, type FailureRules } from '../failures.js';
@@ -21,7 +21,6 @@ import { planOf } from './rebuild-plan.js';
 
 export interface RebuildDependencies extends WriteAloneDependencies {
   indexRebuilds: IndexRebuilds;
-  databases: Pick<Databases, 'getOfAny' | 'listAll'>;
   databaseIndexes: DatabaseIndexes;
   chunks: Pick<Chunks, 'dropVectors' | 'getVectors' | 'listById' | 'listOfDatabase' | 'measure' | 'setVectors'>;
   items: Pick<Items, 'listByKeys'>;
@@ -55,7 +54,7 @@ const failureRules: FailureRules = {
 
 /** Write the search indexes again, with vectors of the configured model or in another engine. Each activity can be repeated. */
 export function createRebuildActivities(deps: RebuildDependencies) {
-  const { indexRebuilds, databases, databaseIndexes, chunks, items, index, embedders, now, log } = deps;
+  const { indexRebuilds, databaseIndexes, chunks, items, index, embedders, now, log } = deps;
 
   return {
     /** Decides the model, and which chunks are embedded with it. */
@@ -79,7 +78,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     /** Queries of the database read the new index from then on. */
     switchIndex: ({ rebuild: id }: RebuildRef, { database_id, generation }: RebuiltDatabase): Promise<void> =>
       forRebuild(id, async () => {
-        const database = await databases.getOfAny(database_id);
+        const database = await databaseIndexes.getOfAny(database_id);
         if (database?.next_index?.generation === generation) {
           // Before the switch, so that the first queries find the indexes of words and vectors.
           const { embeddings, engine } = database.next_index;
@@ -138,7 +137,7 @@ export function createRebuildActivities(deps: RebuildDependencies) {
   async function withNextIndex({ _id: rebuild, plan, engine: target }: IndexRebuildRecord, databaseId: string) {
     let created: string | undefined;
     for (;;) {
-      const database = await databases.getOfAny(databaseId);
+      const database = await databaseIndexes.getOfAny(databaseId);
       if (!database || database.status === 'deleting') {
         // The deletion may have dropped the tables before this one was created.
         if (created !== undefined) await index.drop(created);

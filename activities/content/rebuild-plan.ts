@@ -1,10 +1,10 @@
 import { type EmbeddingModel, isSameModel } from '../../domain/content/embedding-models.js';
 import type { Chunks } from '../../storage/content/chunks.js';
-import type { Databases } from '../../storage/content/databases.js';
+import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { PlannedDatabase, RebuildPlan, RebuildRequest } from '../../storage/content/index-rebuilds.js';
 
 export interface PlanDependencies {
-  databases: Pick<Databases, 'listAll'>;
+  databaseIndexes: Pick<DatabaseIndexes, 'listAll'>;
   chunks: Pick<Chunks, 'measure'>;
 }
 
@@ -13,13 +13,13 @@ const LISTED = 200;
 
 /** @returns what a rebuild or a move would embed, and the internal ids of its databases */
 export async function planOf(
-  { databases, chunks }: PlanDependencies,
+  { databaseIndexes, chunks }: PlanDependencies,
   { database, all, engine }: RebuildRequest,
   model: EmbeddingModel | null,
   signal: AbortSignal,
 ): Promise<{ plan: RebuildPlan; ids: string[] }> {
   const planned: PlannedDatabase[] = [];
-  for (const { _id, org, name, status, index } of await databases.listAll()) {
+  for (const { _id, org, name, status, index } of await databaseIndexes.listAll()) {
     signal.throwIfAborted();
     if (status === 'deleting' || (database !== null && database !== _id)) continue;
     if (engine === (index.engine ?? 'lancedb')) continue;

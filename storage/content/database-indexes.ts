@@ -8,6 +8,7 @@ import {
   TEXT_ANALYSIS,
 } from '../../domain/content/index-generations.js';
 import type { DatabaseClock } from '../clock.js';
+import { OF_ANY_ORG } from '../queries.js';
 import type { DatabaseRecord } from './databases.js';
 
 export type DatabaseIndexes = ReturnType<typeof createDatabaseIndexes>;
@@ -115,6 +116,21 @@ export function createDatabaseIndexes({
         { ...idOf(owned), 'index.generation': generation },
         { $set: { 'index.analysis': TEXT_ANALYSIS } },
       );
+    },
+
+    /** @returns a database of any organisation, for rebuilds */
+    getOfAny(databaseId: string): Promise<DatabaseRecord | null> {
+      return databases.findOne({ _id: databaseId }, OF_ANY_ORG);
+    },
+
+    /** @returns the databases of all organisations */
+    listAll(): Promise<DatabaseRecord[]> {
+      return databases.find().toArray();
+    },
+
+    /** @returns the newest databases that can be queried, of all organisations */
+    listNewestReady(limit: number): Promise<DatabaseRecord[]> {
+      return databases.find({ status: 'ready' }).sort({ _id: -1 }).limit(limit).toArray();
     },
 
     /** @returns how many databases have texts with another analysis than this process */

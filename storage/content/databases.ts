@@ -1,4 +1,4 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import {
   addFields,
   MAX_METADATA_FIELDS,
@@ -17,7 +17,8 @@ import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import { createSharedReads } from '../../domain/shared-calls.js';
 import type { DatabaseClock } from '../clock.js';
-import { newestFirst, OF_ANY_ORG, type PageQuery, staleRecords } from '../queries.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+import { newestFirst, type PageQuery } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
 export interface DatabaseRecord {
@@ -76,18 +77,18 @@ export function newDatabase(
  * @param engine holds the search indexes of new databases
  */
 export function createDatabases(
-  { databases, now }: { databases: Collection<DatabaseRecord>; now: DatabaseClock },
+  { databases, now }: { databases: OrganisationRecords<DatabaseRecord>; now: DatabaseClock },
   engine?: SearchEngine,
 ) {
   const findByName = createSharedReads(
     (wanted: { org: string; name: string }) => JSON.stringify([wanted.org, wanted.name]),
-    ({ org, name }) => databases.findOne({ org, name }),
+    ({ org, name }) => databases.forOrg(org).findOne({ name }),
   );
 
   return {
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
     async rejectTaken(org: string, name: string): Promise<void> {
-      if (await databases.findOne({ org, name }, { projection: { _id: 1 } })) throw alreadyExists(name);
+      if (await databases.forOrg(org).findOne({ name }, { projection: { _id: 1 } })) throw alreadyExists(name);
     },
 
     /** @throws ServiceError DATABASE_ALREADY_EXISTS */
@@ -99,7 +100,7 @@ export function createDatabases(
     ): Promise<DatabaseRecord> {
       const record = newDatabase(org, name, now(), mergeFields([], metadataSchema), engine);
       try {
-        await databases.insertOne(record, { session: tx });
+        await databases.forOrg(org).insertOne(record, { session: tx });
       } catch (error) {
         if (isDuplicateKey(error)) throw alreadyExists(name);
         throw error;
@@ -121,21 +122,16 @@ export function createDatabases(
 
     /** @returns a database in any state. @throws ServiceError DATABASE_NOT_FOUND */
     async requireAnyForOrg(org: string, name: string): Promise<DatabaseRecord> {
-      return (await databases.findOne({ org, name })) ?? notFound(name);
+      return (await databases.forOrg(org).findOne({ name })) ?? notFound(name);
     },
 
     getById({ _id, org }: OwnedDatabase): Promise<DatabaseRecord | null> {
-      return databases.findOne({ _id, org });
-    },
-
-    /** @returns a database of any organisation, for rebuilds */
-    getOfAny(databaseId: string): Promise<DatabaseRecord | null> {
-      return databases.findOne({ _id: databaseId }, OF_ANY_ORG);
+      return databases.forOrg(org).findOne({ _id });
     },
 
     /** @returns one page, newest first */
     listForOrg(org: string, page: PageQuery): Promise<DatabaseRecord[]> {
-      return newestFirst(databases, { org }, page).toArray();
+      return newestFirst(databases.forOrg(org), {}, page).toArray();
     },
 
     /**
@@ -154,62 +150,57 @@ export function createDatabases(
           );
         }
         // When another request has changed the schema since it was read, the fields are checked again.
-        const updated = await databases.findOneAndUpdate(
-          { _id, org, metadata_schema, status: { $ne: 'deleting' } },
-          { $set: { metadata_schema: fields, updated_at: now() } },
-          { returnDocument: 'after' },
-        );
+        const updated = await databases
+          .forOrg(org)
+          .findOneAndUpdate(
+            { _id, metadata_schema, status: { $ne: 'deleting' } },
+            { $set: { metadata_schema: fields, updated_at: now() } },
+            { returnDocument: 'after' },
+          );
         if (updated) return updated;
       }
     },
 
     /** provisioning | ready -> deleting, which is final. */
     async markDeleting({ _id, org }: OwnedDatabase): Promise<void> {
-      await databases.updateOne(
-        { _id, org, status: { $ne: 'deleting' } },
-        { $set: { status: 'deleting', updated_at: now() }, $unset: { check_at: '' } },
-      );
+      await databases
+        .forOrg(org)
+        .updateOne(
+          { _id, status: { $ne: 'deleting' } },
+          { $set: { status: 'deleting', updated_at: now() }, $unset: { check_at: '' } },
+        );
     },
 
     /** Whether items may be added: the database exists and is not being deleted. */
     async isOpen({ _id, org }: OwnedDatabase): Promise<boolean> {
-      const open = { _id, org, status: { $ne: 'deleting' as const } };
-      return (await databases.findOne(open, { projection: { _id: 1 } })) !== null;
+      const open = { _id, status: { $ne: 'deleting' as const } };
+      return (await databases.forOrg(org).findOne(open, { projection: { _id: 1 } })) !== null;
     },
 
     /** Removes the record of a database that is being deleted. */
     async remove({ _id, org }: OwnedDatabase): Promise<void> {
-      await databases.deleteOne({ _id, org, status: 'deleting' });
+      await databases.forOrg(org).deleteOne({ _id, status: 'deleting' });
     },
 
     /** @returns the names of databases that can be queried, in order, at most 100; with `among`, only of these */
     async listReadyNames(org: string, among: readonly string[] | null = null): Promise<string[]> {
-      const filter = { org, status: 'ready', ...(among ? { name: { $in: among } } : {}) } as const;
-      const found = await databases.find(filter).sort({ name: 1 }).limit(100).toArray();
+      const filter = { status: 'ready', ...(among ? { name: { $in: among } } : {}) } as const;
+      const found = await databases.forOrg(org).find(filter).sort({ name: 1 }).limit(100).toArray();
       return found.map(({ name }) => name);
     },
 
-    /** @returns the newest databases that can be queried, of all organisations */
-    listNewestReady(limit: number): Promise<DatabaseRecord[]> {
-      return databases.find({ status: 'ready' }).sort({ _id: -1 }).limit(limit).toArray();
-    },
-
     async markGraphReady({ _id, org }: OwnedDatabase): Promise<void> {
-      await databases.updateOne({ _id, org }, { $set: { graph_ready: true, updated_at: now() } });
+      await databases.forOrg(org).updateOne({ _id }, { $set: { graph_ready: true, updated_at: now() } });
     },
 
     /** provisioning -> ready */
     async markReady({ _id, org }: OwnedDatabase): Promise<void> {
-      await databases.updateOne({ _id, org, status: 'provisioning' }, { $set: { status: 'ready', updated_at: now() } });
-    },
-
-    /** @returns the databases of all organisations */
-    listAll(): Promise<DatabaseRecord[]> {
-      return databases.find().toArray();
+      const ready = { $set: { status: 'ready', updated_at: now() } } as const;
+      await databases.forOrg(org).updateOne({ _id, status: 'provisioning' }, ready);
     },
 
     /** Databases in provisioning or deletion. */
-    stale: staleRecords<DatabaseRecord>(databases, (before) => ({
+    stale: databases.stale((before) => ({
       status: { $in: UNFINISHED_DATABASE_STATUSES },
       updated_at: { $lt: before },
     })),
