@@ -76,7 +76,7 @@ export function tooMany(max: number, what: 'elements' | 'values'): JsonBoundsErr
 const PLAIN = /[^"[\]{},]+/y;
 
 /** One pass over the text that counts brackets and commas outside of strings. Text that is not JSON may pass. */
-export function checkBounds(text: string, { maxDepth, maxValues, maxElements = maxValues }: JsonBounds): void {
+function checkBounds(text: string, { maxDepth, maxValues, maxElements = maxValues }: JsonBounds): void {
   const count = new StructureCount({ maxDepth, maxValues });
   let elements = 1;
   for (let at = 0; at < text.length; at += 1) {

@@ -1,5 +1,5 @@
 import { Binary, type Db, type Document } from 'mongodb';
-import { SEALED_PURPOSES, type SealedContext, type SealedPurpose, type Sealer, sealedWith } from '../domain/sealing.js';
+import { SEALED_PURPOSES, type SealedContext, type SealedPurpose, type Sealer } from '../domain/sealing.js';
 
 const SIGNING_SECRET_PATHS = ['sealed_secret', 'previous_secrets.sealed_secret'];
 
@@ -94,28 +94,11 @@ async function resealField(
   }
 }
 
-/** @returns ids of the keys that seal stored values, as far as one value of each field shows them */
-export async function keysInUse(db: Db): Promise<Set<string>> {
-  const used = new Set<string>();
-  for (const purpose of SEALED_PURPOSES) {
-    const { collection, paths } = SEALED_FIELDS[purpose];
-    for (const path of paths) {
-      const found = await db.collection(collection).findOne({ [path]: { $type: 'binData' } });
-      if (!found) continue;
-      replaceSealed(collection, found, (sealed) => {
-        used.add(sealedWith(sealed.value()));
-        return sealed;
-      });
-    }
-  }
-  return used;
-}
-
 /**
  * @param document of this collection, whole
  * @returns the document with each sealed value replaced
  */
-export function replaceSealed(
+function _replaceSealed(
   collection: string,
   document: Document,
   replace: (sealed: Binary, context: SealedContext) => Binary,

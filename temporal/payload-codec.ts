@@ -20,7 +20,7 @@ export function dataConverterOf(keys: string | undefined): DataConverter {
 }
 
 /** Encrypts payloads with AES-256-GCM. Payloads that were stored without encryption are passed through. */
-export function createPayloadCodec(keys: readonly Buffer[]): PayloadCodec {
+function createPayloadCodec(keys: readonly Buffer[]): PayloadCodec {
   const byId = new Map(keys.map((key) => [idOf(key), key]));
   const [[id, key]] = byId as unknown as [[string, Buffer]];
   return {

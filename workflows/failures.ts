@@ -9,11 +9,6 @@ export function clientFailureOf(error: unknown): { code: string; message: string
   return { code: cause.type, message: cause.message };
 }
 
-/** Whether an activity has failed for good, in contrast to a cancellation. */
-export function activityHasFailed(error: unknown): boolean {
-  return causeOf(error) !== null;
-}
-
 /** Whether an activity failed with this type. */
 export function hasFailureType(error: unknown, type: string): boolean {
   return causeOf(error)?.type === type;

@@ -154,7 +154,7 @@ function noWebhook(): ServiceError {
 }
 
 /** Sends the test payload once, signed like every delivery. It is not retried and leaves no record. */
-export async function sendTestDelivery(
+async function sendTestDelivery(
   outbound: OutboundClient,
   registration: RegistrationRecord,
   secrets: readonly string[],

@@ -63,7 +63,7 @@ export type MetadataField = z.infer<typeof metadataFieldSchema>;
 export const MAX_METADATA_FIELDS = 100;
 
 /** The metadata schema of a database, or fields to add to it. `addFields` checks fields that are given twice. */
-export const metadataFieldsSchema = z.array(metadataFieldSchema).max(MAX_METADATA_FIELDS);
+const metadataFieldsSchema = z.array(metadataFieldSchema).max(MAX_METADATA_FIELDS);
 
 /** The body of `POST /databases`. */
 export const createDatabaseSchema = z.object({

@@ -4,8 +4,6 @@ import type { Embedder } from './search.js';
 /** Vectors that are kept: 1.5 MB with 384 dimensions. */
 const KEPT = 1_000;
 
-export type QueryVectors = ReturnType<typeof createQueryVectors>;
-
 /**
  * Keeps the vectors of the last queries, because people and programs repeat queries, and the model takes a third of the time
  * of a query. Kept by database, so that the response time does not reveal what others have asked.

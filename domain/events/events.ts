@@ -18,7 +18,7 @@ export type StreamedEventType = (typeof STREAMED_EVENTS)[number];
 const common = { error_code: z.string().optional(), timestamp: z.iso.datetime() };
 
 /** The data of an event. Fields have the names that webhooks and callbacks use. */
-export const streamedEventSchema = z
+const streamedEventSchema = z
   .discriminatedUnion('event', [
     z.object({
       event: z.literal('indexing.status_changed'),

@@ -1,22 +1,20 @@
 import { type StateOf, type StateTable, statesOf, statesWith } from '../state-machine.js';
 
 /**
- * States of a delivery, in the specification's words. `sweeping`: an attempt is in progress;
- * `waiting`: no attempt is in progress, and one will follow; `retryable`: a client may requeue the
+ * States of a delivery, in the specification's words. `sweeping`: an attempt is in progress; `retryable`: a client may requeue the
  * delivery (specification, `POST …/deliveries/{id}/retry`).
  */
 export const DELIVERY_STATE_TABLE = {
-  pending: { phase: 'unfinished', waiting: true, retryable: false, tone: 'idle' },
-  sweeping: { phase: 'unfinished', waiting: false, retryable: false, tone: 'busy', label: 'sending' },
-  delivered: { phase: 'final', waiting: false, retryable: false, tone: 'good' },
-  failed: { phase: 'unfinished', waiting: true, retryable: true, tone: 'warn', label: 'will retry' },
-  permanently_failed: { phase: 'final', waiting: false, retryable: true, tone: 'bad', label: 'failed' },
-} as const satisfies StateTable<{ waiting: boolean; retryable: boolean }>;
+  pending: { phase: 'unfinished', retryable: false, tone: 'idle' },
+  sweeping: { phase: 'unfinished', retryable: false, tone: 'busy', label: 'sending' },
+  delivered: { phase: 'final', retryable: false, tone: 'good' },
+  failed: { phase: 'unfinished', retryable: true, tone: 'warn', label: 'will retry' },
+  permanently_failed: { phase: 'final', retryable: true, tone: 'bad', label: 'failed' },
+} as const satisfies StateTable<{ retryable: boolean }>;
 export type DeliveryState = StateOf<typeof DELIVERY_STATE_TABLE>;
 
 export const DELIVERY_STATES = statesOf(DELIVERY_STATE_TABLE);
 export const UNFINISHED_DELIVERY_STATES = statesWith(DELIVERY_STATE_TABLE, { phase: 'unfinished' });
-export const WAITING_DELIVERY_STATES = statesWith(DELIVERY_STATE_TABLE, { waiting: true });
 export const RETRYABLE_DELIVERY_STATES = statesWith(DELIVERY_STATE_TABLE, { retryable: true });
 
 /** Statuses of a replay: many deliveries are requeued. */
@@ -28,4 +26,3 @@ export const REPLAY_STATUS_TABLE = {
 export type ReplayStatus = StateOf<typeof REPLAY_STATUS_TABLE>;
 
 export const REPLAY_STATUSES = statesOf(REPLAY_STATUS_TABLE);
-export const UNFINISHED_REPLAY_STATUSES = statesWith(REPLAY_STATUS_TABLE, { phase: 'unfinished' });

@@ -30,7 +30,7 @@ const VERSION = '1.0.0';
 const IN_PACKAGE = '4.0.0_best_int';
 const FETCH_TIMEOUT_MS = 120_000;
 
-export const dataFile = (name: string) => `${name}.traineddata.gz`;
+const dataFile = (name: string) => `${name}.traineddata.gz`;
 
 /** @param folder holds the data of all languages but English */
 export function createLanguageData(folder: string) {
