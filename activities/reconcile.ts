@@ -3,6 +3,7 @@ import { tableOf } from '../domain/content/index-generations.js';
 import type { SearchIndex } from '../domain/content/search.js';
 import type { FileStore, UnclaimedFile } from '../domain/file-store.js';
 import type { JobReport, StaleKind } from '../domain/workflow-contract.js';
+import type { ExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
 import type { AiJobs } from '../storage/ai-jobs/jobs.js';
 import type { UploadRecord, Uploads } from '../storage/ai-jobs/uploads.js';
 import type { DatabaseIndexes } from '../storage/content/database-indexes.js';
@@ -27,7 +28,8 @@ export function staleWork<Entry>(work: StaleWork<Entry>): StaleWork {
 export interface ReconcileDependencies {
   staleWork: Readonly<Record<StaleKind, StaleWork>>;
   aiJobs: Pick<AiJobs, 'isFileNeeded'>;
-  uploads: Pick<Uploads, 'getById' | 'keepUntil' | 'listExpired' | 'remove'>;
+  uploads: Pick<Uploads, 'getById' | 'keepUntil' | 'remove'>;
+  expiredUploads: ExpiredUploads;
   items: Pick<Items, 'ownsFile'>;
   databaseIndexes: Pick<DatabaseIndexes, 'listAll'>;
   files: Pick<FileStore, 'claim' | 'remove' | 'unclaimedBefore'>;
@@ -57,6 +59,7 @@ export function createReconcileActivities({
   staleWork,
   aiJobs,
   uploads,
+  expiredUploads,
   items,
   databaseIndexes,
   files,
@@ -108,7 +111,7 @@ export function createReconcileActivities({
 
   async function dropAbandonedFiles(signal: AbortSignal): Promise<JobReport> {
     const report = emptyReport();
-    for (const upload of await uploads.listExpired(MAX_RECORDS)) {
+    for (const upload of await expiredUploads.list(MAX_RECORDS)) {
       if (signal.aborted) return report;
       await attempt(report, upload._id, () => dropUpload(upload));
     }

@@ -8,6 +8,7 @@ import { createLoadSwitch } from '../domain/webhooks/load-switch.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
 import { createActivity } from '../storage/activity.js';
+import { createExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
@@ -158,6 +159,7 @@ export async function createSharedDependencies(
     crewSteps: createCrewSteps(collections),
     checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),
+    expiredUploads: createExpiredUploads(collections),
     signingKeys: createSigningKeys(collections, sealer),
     deliveries,
     clientDeliveries: createClientDeliveries(collections),

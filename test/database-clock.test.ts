@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createSealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
+import { createExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
@@ -71,7 +72,7 @@ describe('a process whose clock is wrong', () => {
     await uploads.add({ ...upload, expires_at: new Date(created_at.getTime() + HOUR_MS / 2) });
     shiftClock(HOUR_MS);
     expect(await uploads.findForOrg('clock', 'fil_clock')).toMatchObject(upload);
-    expect(await uploads.listExpired(10)).toEqual([]);
+    expect(await createExpiredUploads(collections).list(10)).toEqual([]);
   });
 
   test('accepts an API key until it has expired', async () => {

@@ -72,6 +72,7 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
   'an API key is found before its organisation is known': ['api-keys.ts'],
   'metrics count the unfinished work of all organisations': ['backlog.ts'],
   'operators back up and seal whole collections': ['backup/', 'sealed-fields.ts'],
+  'the reconciler removes expired uploads of all organisations': ['ai-jobs/expired-uploads.ts'],
   'records of processes, compactions and files, which no organisation has': [
     'processes.ts',
     'content/compaction-leases.ts',
@@ -85,8 +86,6 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
 
 /** Stores that still write the organisation into each filter themselves: `organisation-in-filters.test.ts` calls their methods. */
 const CHECKED_BY_QUERY: readonly string[] = [
-  'ai-jobs/jobs.ts',
-  'ai-jobs/uploads.ts',
   'content/item',
   'content/named-items.ts',
   'content/outdated-versions.ts',

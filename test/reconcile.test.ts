@@ -11,6 +11,7 @@ import type { SearchIndex } from '../domain/content/search.js';
 import { newDatabaseId } from '../domain/ids.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { STALE_KINDS, type StaleKind } from '../domain/workflow-contract.js';
+import { createExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
@@ -58,6 +59,7 @@ describe('the reconciler', () => {
       staleWork: all as Record<StaleKind, StaleWork>,
       aiJobs: createAiJobs(collections, DAY_MS),
       uploads: createUploads(collections),
+      expiredUploads: createExpiredUploads(collections),
       items: createItems(collections),
       databaseIndexes: createDatabaseIndexes(collections),
       files: createGridFsFiles(collections),

@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { ClientSession, MongoClient } from 'mongodb';
 import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import { JOB_STATUSES, type JobStatus, UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
@@ -6,7 +6,8 @@ import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/
 import { ServiceError } from '../../domain/errors.js';
 import type { DatabaseClock } from '../clock.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
-import { BY_ID, staleRecords } from '../queries.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+import { BY_ID } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type AiJobRecord, type AiJobResultRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
 import { fileIsNeeded, type UploadRecord } from './uploads.js';
@@ -41,9 +42,9 @@ export function createAiJobs(
     mongoClient,
     now: clock,
   }: {
-    aiJobs: Collection<AiJobRecord>;
-    aiJobResults: Collection<AiJobResultRecord>;
-    uploads: Collection<UploadRecord>;
+    aiJobs: OrganisationRecords<AiJobRecord>;
+    aiJobResults: OrganisationRecords<AiJobResultRecord>;
+    uploads: OrganisationRecords<UploadRecord>;
     mongoClient: MongoClient;
     now: DatabaseClock;
   },
@@ -52,13 +53,15 @@ export function createAiJobs(
   return {
     /** @throws ServiceError FILE_NOT_FOUND when the upload has been deleted or has expired since it was checked */
     async add(job: AiJobRecord, tx?: ClientSession): Promise<void> {
-      const insert = (session?: ClientSession) => aiJobs.insertOne(job, { session });
+      const insert = (session?: ClientSession) => aiJobs.forOrg(job.org).insertOne(job, { session });
       const { file_id } = job;
       if (file_id === null) return void (await insert(tx));
       const insertWithFile = async (session: ClientSession) => {
         const now = clock();
-        const current = { _id: file_id, org: job.org, expires_at: { $gt: now } };
-        const { matchedCount } = await uploads.updateOne(current, { $set: { used_at: now } }, { session });
+        const current = { _id: file_id, expires_at: { $gt: now } };
+        const { matchedCount } = await uploads
+          .forOrg(job.org)
+          .updateOne(current, { $set: { used_at: now } }, { session });
         if (matchedCount === 0) throw fileNotFound(file_id);
         await insert(session);
       };
@@ -66,7 +69,7 @@ export function createAiJobs(
     },
 
     getById(org: string, jobId: string): Promise<AiJobRecord | null> {
-      return aiJobs.findOne({ _id: jobId, org }, BY_ID);
+      return aiJobs.forOrg(org).findOne({ _id: jobId }, BY_ID);
     },
 
     /**
@@ -74,7 +77,7 @@ export function createAiJobs(
      * @returns null when the job is unknown or another organisation's
      */
     findForOrg(org: string, jobId: string): Promise<AiJobRecord | null> {
-      return aiJobs.findOne({ _id: jobId.toLowerCase(), org });
+      return aiJobs.forOrg(org).findOne({ _id: jobId.toLowerCase() });
     },
 
     /** One page of an organisation's jobs without their inputs, newest first. */
@@ -84,7 +87,6 @@ export function createAiJobs(
     ): Promise<AiJobRecord[]> {
       // An absent filter is the list of all values, so that one index serves every combination.
       const filter = {
-        org,
         status: { $in: status === undefined ? [...JOB_STATUSES] : [status] },
         feature: { $in: feature === undefined ? [...AI_FEATURE_NAMES] : [feature] },
       };
@@ -93,6 +95,7 @@ export function createAiJobs(
         $or: [{ created_at: { $lt: after.created_at } }, { _id: { $lt: after._id } }],
       };
       return aiJobs
+        .forOrg(org)
         .find({ ...filter, ...page }, { projection: { input: 0, user_parameters: 0 }, hint: JOB_LIST_INDEX })
         .sort({ created_at: -1, _id: -1 })
         .limit(limit)
@@ -101,8 +104,8 @@ export function createAiJobs(
 
     /** queued | processing -> processing, and counts a run. The time limit counts from the first run. @returns null when the job has finished */
     start(org: string, jobId: string): Promise<AiJobRecord | null> {
-      return aiJobs.findOneAndUpdate(
-        { _id: jobId, org, status: { $in: UNFINISHED_JOB_STATUSES } },
+      return aiJobs.forOrg(org).findOneAndUpdate(
+        { _id: jobId, status: { $in: UNFINISHED_JOB_STATUSES } },
         [
           {
             $set: {
@@ -121,11 +124,13 @@ export function createAiJobs(
      * @returns the job, or null when it is unknown or has finished
      */
     requestCancel(org: string, jobId: string): Promise<AiJobRecord | null> {
-      return aiJobs.findOneAndUpdate(
-        { _id: jobId.toLowerCase(), org, status: { $in: UNFINISHED_JOB_STATUSES } },
-        { $set: { cancel_requested: true } },
-        { returnDocument: 'after' },
-      );
+      return aiJobs
+        .forOrg(org)
+        .findOneAndUpdate(
+          { _id: jobId.toLowerCase(), status: { $in: UNFINISHED_JOB_STATUSES } },
+          { $set: { cancel_requested: true } },
+          { returnDocument: 'after' },
+        );
     },
 
     /**
@@ -143,8 +148,8 @@ export function createAiJobs(
       result: PackedResult | null = null,
     ): Promise<AiJobRecord | null> {
       const expires_at = new Date(now.getTime() + retentionMs);
-      const finished = await aiJobs.findOneAndUpdate(
-        { _id: jobId, org, status: { $in: UNFINISHED_JOB_STATUSES } },
+      const finished = await aiJobs.forOrg(org).findOneAndUpdate(
+        { _id: jobId, status: { $in: UNFINISHED_JOB_STATUSES } },
         [
           {
             $set: {
@@ -159,9 +164,9 @@ export function createAiJobs(
         { session: tx, returnDocument: 'after', ...BY_ID },
       );
       if (finished) {
-        const saved = result ? { $setOnInsert: { ...result, org } } : {};
+        const saved = result ? { $setOnInsert: result } : {};
         const options = { session: tx, upsert: result !== null, ...BY_ID };
-        await aiJobResults.updateOne({ _id: jobId, org }, { ...saved, $set: { expires_at } }, options);
+        await aiJobResults.forOrg(org).updateOne({ _id: jobId }, { ...saved, $set: { expires_at } }, options);
       }
       return finished;
     },
@@ -173,54 +178,53 @@ export function createAiJobs(
      */
     async saveResult(org: string, jobId: string, result: AiJobResult): Promise<void> {
       const packed = await packResult(result);
-      const saved = { $setOnInsert: { ...packed, org, expires_at: null } };
-      await aiJobResults.updateOne({ _id: jobId, org }, saved, { upsert: true, ...BY_ID });
+      const saved = { $setOnInsert: { ...packed, expires_at: null } };
+      await aiJobResults.forOrg(org).updateOne({ _id: jobId }, saved, { upsert: true, ...BY_ID });
     },
 
     /** @returns the result as canonical JSON, or null when the job has none yet */
     async getResult(org: string, jobId: string): Promise<AiJobResult | null> {
-      const found = await aiJobResults.findOne({ _id: jobId, org }, BY_ID);
+      const found = await aiJobResults.forOrg(org).findOne({ _id: jobId }, BY_ID);
       if (!found) return null;
       return unpackResult(found);
     },
 
     async hasResult(org: string, jobId: string): Promise<boolean> {
-      const stored = { _id: jobId, org };
-      return (await aiJobResults.findOne(stored, { projection: { _id: 1 }, ...BY_ID })) !== null;
+      return (await aiJobResults.forOrg(org).findOne({ _id: jobId }, { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
 
     /** Counts a transient error of the provider. @returns their number */
     async countProviderFailure(org: string, jobId: string): Promise<number> {
-      const counted = await aiJobs.findOneAndUpdate(
-        { _id: jobId, org },
-        { $inc: { provider_failures: 1 } },
-        { returnDocument: 'after', projection: { provider_failures: 1 } },
-      );
+      const counted = await aiJobs
+        .forOrg(org)
+        .findOneAndUpdate(
+          { _id: jobId },
+          { $inc: { provider_failures: 1 } },
+          { returnDocument: 'after', projection: { provider_failures: 1 } },
+        );
       return counted?.provider_failures ?? 0;
     },
 
     /** Takes back the run that `start` counted, because it returned, with a result or an error. */
     async uncountRun(org: string, jobId: string): Promise<void> {
-      await aiJobs.updateOne({ _id: jobId, org }, { $inc: { runs: -1 } }, BY_ID);
+      await aiJobs.forOrg(org).updateOne({ _id: jobId }, { $inc: { runs: -1 } }, BY_ID);
     },
 
     /** Whether a job in progress uses this upload. */
     isFileNeeded: ({ _id, org }: Pick<UploadRecord, '_id' | 'org'>): Promise<boolean> =>
-      fileIsNeeded(aiJobs, { file_id: _id, org }),
+      fileIsNeeded(aiJobs.forOrg(org), _id),
 
     /** The jobs of a group that are in progress, without their inputs, in the order of their ids. */
     listGroup(org: string, group: string): Promise<AiJobRecord[]> {
       return aiJobs
-        .find(
-          { org, group, status: { $in: UNFINISHED_JOB_STATUSES } },
-          { projection: { input: 0, user_parameters: 0 } },
-        )
+        .forOrg(org)
+        .find({ group, status: { $in: UNFINISHED_JOB_STATUSES } }, { projection: { input: 0, user_parameters: 0 } })
         .sort({ _id: 1 })
         .toArray();
     },
 
     /** Jobs in progress, without their inputs. */
-    stale: staleRecords(aiJobs, () => ({ status: { $in: UNFINISHED_JOB_STATUSES } }), {
+    stale: aiJobs.stale(() => ({ status: { $in: UNFINISHED_JOB_STATUSES } }), {
       projection: { input: 0, user_parameters: 0 },
     }),
   };

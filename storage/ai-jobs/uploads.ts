@@ -1,6 +1,7 @@
-import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { ClientSession, MongoClient } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import type { DatabaseClock } from '../clock.js';
+import type { OrganisationRecords, OwnRecords } from '../organisation-records.js';
 import { inTransaction } from '../transactions.js';
 import type { AiJobRecord } from './job-record.js';
 
@@ -20,11 +21,11 @@ export interface UploadRecord {
 
 /** Whether a job in progress uses this upload. */
 export async function fileIsNeeded(
-  aiJobs: Collection<AiJobRecord>,
-  upload: { file_id: string; org: string },
+  aiJobs: OwnRecords<AiJobRecord>,
+  file_id: string,
   session?: ClientSession,
 ): Promise<boolean> {
-  const needed = { ...upload, status: { $in: UNFINISHED_JOB_STATUSES } };
+  const needed = { file_id, status: { $in: UNFINISHED_JOB_STATUSES } };
   return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
 }
 
@@ -37,29 +38,29 @@ export function createUploads({
   mongoClient,
   now,
 }: {
-  uploads: Collection<UploadRecord>;
-  aiJobs: Collection<AiJobRecord>;
+  uploads: OrganisationRecords<UploadRecord>;
+  aiJobs: OrganisationRecords<AiJobRecord>;
   mongoClient: MongoClient;
   now: DatabaseClock;
 }) {
   return {
     async add(upload: UploadRecord, tx?: ClientSession): Promise<void> {
-      await uploads.insertOne(upload, { session: tx });
+      await uploads.forOrg(upload.org).insertOne(upload, { session: tx });
     },
 
     /** @returns null when the upload is unknown, another organisation's, or expired */
     findForOrg(org: string, fileId: string): Promise<UploadRecord | null> {
-      return uploads.findOne({ _id: fileId, org, expires_at: { $gt: now() } });
+      return uploads.forOrg(org).findOne({ _id: fileId, expires_at: { $gt: now() } });
     },
 
     /** @returns an upload that may have expired; null once it was removed */
     getById(org: string, fileId: string): Promise<UploadRecord | null> {
-      return uploads.findOne({ _id: fileId, org });
+      return uploads.forOrg(org).findOne({ _id: fileId });
     },
 
     /** Changes when the upload expires. */
     async keepUntil({ _id, org }: Pick<UploadRecord, '_id' | 'org'>, until: Date): Promise<void> {
-      await uploads.updateOne({ _id, org }, { $set: { expires_at: until } });
+      await uploads.forOrg(org).updateOne({ _id }, { $set: { expires_at: until } });
     },
 
     /**
@@ -69,25 +70,17 @@ export function createUploads({
      */
     discard(org: string, fileId: string): Promise<'discarded' | 'needed' | 'unknown'> {
       return inTransaction(mongoClient, async (tx) => {
-        const current = { _id: fileId, org, expires_at: { $gt: now() } };
-        if (!(await uploads.findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
-        if (await fileIsNeeded(aiJobs, { file_id: fileId, org }, tx)) return 'needed';
+        const current = { _id: fileId, expires_at: { $gt: now() } };
+        if (!(await uploads.forOrg(org).findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
+        if (await fileIsNeeded(aiJobs.forOrg(org), fileId, tx)) return 'needed';
         // Jobs that are added at the same time write this record too, so one of the transactions is repeated.
-        await uploads.updateOne({ _id: fileId, org }, { $set: { expires_at: new Date(0) } }, { session: tx });
+        await uploads.forOrg(org).updateOne({ _id: fileId }, { $set: { expires_at: new Date(0) } }, { session: tx });
         return 'discarded';
       });
     },
 
-    /** @returns uploads to remove, with their content */
-    listExpired(limit: number): Promise<UploadRecord[]> {
-      return uploads
-        .find({ expires_at: { $lt: now() } })
-        .limit(limit)
-        .toArray();
-    },
-
     async remove({ _id, org }: Pick<UploadRecord, '_id' | 'org'>): Promise<void> {
-      await uploads.deleteOne({ _id, org });
+      await uploads.forOrg(org).deleteOne({ _id });
     },
   };
 }
