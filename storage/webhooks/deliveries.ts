@@ -1,4 +1,4 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { IndexingStatus } from '../../domain/content/states.js';
 import { currentTraceparent } from '../../domain/trace-context.js';
 import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
@@ -7,7 +7,8 @@ import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.
 import { createLoadSwitch, type LoadSwitch } from '../../domain/webhooks/load-switch.js';
 import { type DeliveryState, UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { DEDUPE_INDEX, DELIVERY_LIST_INDEX, DOCUMENT_INDEX } from '../indexes.js';
-import { BY_ID, staleRecords } from '../queries.js';
+import type { OrganisationRecords, RecordUpdate } from '../organisation-records.js';
+import { BY_ID } from '../queries.js';
 
 export interface DeliveryRecord {
   _id: string;
@@ -101,23 +102,21 @@ export function pendingDelivery({ now, url, ...delivery }: NewDelivery, has_work
 }
 
 /** Marks the unsent deliveries of earlier versions, whose news would arrive after this one's. */
-function supersede({ org, doc_id, event_type, payload, created_at }: DeliveryRecord) {
+function supersede({ doc_id, event_type, payload, created_at }: DeliveryRecord): RecordUpdate<DeliveryRecord> {
   const { tenant_id, collection, version } = payload!;
   return {
-    updateMany: {
-      filter: {
-        org,
-        doc_id,
-        event_type,
-        status: { $in: UNFINISHED_DELIVERY_STATES },
-        'payload.tenant_id': tenant_id,
-        'payload.collection': collection,
-        'payload.version': { $lt: version },
-      },
-      // The time, so that the sender reads those again that it has read already.
-      update: { $set: { superseded: true as const, updated_at: created_at } },
-      hint: DOCUMENT_INDEX,
+    filter: {
+      doc_id,
+      event_type,
+      status: { $in: UNFINISHED_DELIVERY_STATES },
+      'payload.tenant_id': tenant_id,
+      'payload.collection': collection,
+      'payload.version': { $lt: version },
     },
+    // The time, so that the sender reads those again that it has read already.
+    update: { $set: { superseded: true, updated_at: created_at } },
+    multi: true,
+    hint: DOCUMENT_INDEX,
   };
 }
 
@@ -127,7 +126,7 @@ function supersede({ org, doc_id, event_type, payload, created_at }: DeliveryRec
  * @param loadSwitch decides which new deliveries have a workflow from the start
  */
 export function createDeliveries(
-  { deliveries }: { deliveries: Collection<DeliveryRecord> },
+  { deliveries }: { deliveries: OrganisationRecords<DeliveryRecord> },
   loadSwitch: LoadSwitch = createLoadSwitch(),
 ) {
   /** @returns the records of new deliveries of one event, or of several that happen together */
@@ -135,13 +134,13 @@ export function createDeliveries(
     const workflows = loadSwitch.workflowsFor(added.length);
     return added.map((delivery, n) => pendingDelivery(delivery, workflows[n]!));
   };
-  /** Stores the records in the transaction of their events. */
+  /** Stores records of one organisation in the transaction of their events. */
   const insert = async (records: readonly DeliveryRecord[], tx: ClientSession): Promise<void> => {
-    // The driver does more than twice the work for a list.
-    if (records.length === 1) await deliveries.insertOne(records[0]!, { session: tx });
-    else if (records.length > 1) await deliveries.insertMany(records, { session: tx });
+    if (records.length === 0) return;
+    const own = deliveries.forOrg(records[0]!.org);
+    await own.insertMany(records, { session: tx });
     const replacing = records.filter(({ payload }) => payload !== null && payload.version > 1);
-    if (replacing.length > 0) await deliveries.bulkWrite(replacing.map(supersede), { session: tx, ordered: false });
+    if (replacing.length > 0) await own.updateEach(replacing.map(supersede), { session: tx, ordered: false });
   };
   /** Stores the deliveries of one transaction. */
   const addAll = async (added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> => {
@@ -161,24 +160,28 @@ export function createDeliveries(
     },
 
     getById(org: string, deliveryId: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ _id: deliveryId, org }, BY_ID);
+      return deliveries.forOrg(org).findOne({ _id: deliveryId }, BY_ID);
     },
 
     getByDedupeKey(org: string, dedupe_key: string): Promise<DeliveryRecord | null> {
-      return deliveries.findOne({ org, dedupe_key }, { hint: DEDUPE_INDEX });
+      return deliveries.forOrg(org).findOne({ dedupe_key }, { hint: DEDUPE_INDEX });
     },
 
     /** @returns those of these deliveries that no attempt has been made at */
     listUnattemptedByKeys(org: string, dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
-      const filter = { org, dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
-      return deliveries.find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX }).toArray();
+      const filter = { dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
+      return deliveries
+        .forOrg(org)
+        .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
+        .toArray();
     },
 
     /** @returns the deliveries of these events that no attempt has been made at, oldest first */
     listUnattempted(org: string, dedupePrefix: string): Promise<DeliveryRecord[]> {
       const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };
-      const filter = { org, dedupe_key: events, status: 'pending' as const, attempts: 0 };
+      const filter = { dedupe_key: events, status: 'pending' as const, attempts: 0 };
       return deliveries
+        .forOrg(org)
         .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
         .sort({ _id: 1 })
         .toArray();
@@ -186,25 +189,27 @@ export function createDeliveries(
 
     /** Records that the workflow of a finished delivery has seen its end. */
     async markShown(org: string, deliveryId: string): Promise<void> {
-      await deliveries.updateOne({ _id: deliveryId, org, next_attempt_at: null }, { $set: { check_at: null } }, BY_ID);
+      const finished = { _id: deliveryId, next_attempt_at: null };
+      await deliveries.forOrg(org).updateOne(finished, { $set: { check_at: null } }, BY_ID);
     },
 
     /** @returns the number of an organisation's failed deliveries of an event, up to `limit` */
     countFailed(org: string, event_type: CallbackEvent, limit: number): Promise<number> {
-      return deliveries.countDocuments({ org, event_type, status: 'failed' }, { limit, hint: DELIVERY_LIST_INDEX });
+      const failed = { event_type, status: 'failed' as const };
+      return deliveries.forOrg(org).countDocuments(failed, { limit, hint: DELIVERY_LIST_INDEX });
     },
 
     /** @returns the number of an organisation's failed deliveries of an event that wait without a workflow, up to `limit` */
     countWaiting(org: string, event_type: CallbackEvent, limit: number): Promise<number> {
-      const waiting = { org, event_type, status: 'failed' as const, has_workflow: false };
-      return deliveries.countDocuments(waiting, { limit, hint: DELIVERY_LIST_INDEX });
+      const waiting = { event_type, status: 'failed' as const, has_workflow: false };
+      return deliveries.forOrg(org).countDocuments(waiting, { limit, hint: DELIVERY_LIST_INDEX });
     },
 
     /**
      * Deliveries with a workflow that are overdue, or that have ended and whose workflow has not shown it, without attempt logs. The
      * longer a delivery waits for its receiver, the less often it is checked.
      */
-    stale: staleRecords(deliveries, () => ({ $and: [{ check_at: { $gt: new Date(0) } }] }), {
+    stale: deliveries.stale(() => ({ $and: [{ check_at: { $gt: new Date(0) } }] }), {
       projection: { message: 0, attempt_log: 0 },
       checkAt: (next) => ({ $add: [next, { $subtract: [next, { $ifNull: ['$next_attempt_at', next] }] }] }),
     }),
