@@ -1,12 +1,22 @@
+import type { Collection } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import type { Collections } from '../collections.js';
 import { COLLECTION_INDEX } from '../indexes.js';
-import { inDatabase } from './named-items.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+import type { ChunkRecord } from './chunks.js';
+import type { FeedbackRecord, FeedbackTallyRecord } from './feedback.js';
+import type { EntityRecord, RelationRecord } from './graph.js';
+import type { ItemRecord } from './items.js';
+import type { RemovedItemRecord } from './removed-items.js';
 
-type DatabaseContentsCollections = Pick<
-  Collections,
-  'items' | 'removedItems' | 'chunks' | 'entities' | 'relations' | 'feedback' | 'feedbackTallies'
->;
+interface DatabaseContentsCollections {
+  items: OrganisationRecords<ItemRecord>;
+  removedItems: OrganisationRecords<RemovedItemRecord>;
+  feedback: OrganisationRecords<FeedbackRecord>;
+  feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
+  chunks: Collection<ChunkRecord>;
+  entities: Collection<EntityRecord>;
+  relations: Collection<RelationRecord>;
+}
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
 
@@ -36,9 +46,10 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
     /** @returns the collections by name, with the number of their items. Reads an index alone. */
     async collections(database: OwnedDatabase): Promise<{ collection: string; items: number }[]> {
       const found = await items
+        .forOrg(database.org)
         .aggregate<{ _id: string; items: number }>(
           [
-            { $match: inDatabase(database) },
+            { $match: { database_id: database._id } },
             { $project: { _id: 0, collection: 1 } },
             { $group: { _id: '$collection', items: { $sum: 1 } } },
             { $sort: { _id: 1 } },
@@ -53,9 +64,10 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
     async stats(database: OwnedDatabase): Promise<DatabaseStats> {
       const [groups, chunkCount] = await Promise.all([
         items
+          .forOrg(database.org)
           .aggregate<Group>(
             [
-              { $match: inDatabase(database) },
+              { $match: { database_id: database._id } },
               { $project: { _id: 0, indexing_status: 1, type: 1, bytes: 1 } },
               {
                 $group: {
@@ -87,7 +99,8 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
     /** @returns keys of some items, and the files that these own */
     async listItemFiles(database: OwnedDatabase, limit: number): Promise<{ keys: string[]; file_ids: string[] }> {
       const page = await items
-        .find(inDatabase(database))
+        .forOrg(database.org)
+        .find({ database_id: database._id })
         .limit(limit)
         .project<{ _id: string; source: FileSource; served?: { source: FileSource } }>({
           'source.file_id': 1,
@@ -101,20 +114,21 @@ export function createDatabaseContents(collections: DatabaseContentsCollections)
     },
 
     async removeItems({ org }: OwnedDatabase, keys: readonly string[]): Promise<void> {
-      await items.deleteMany({ _id: { $in: [...keys] }, org });
+      await items.forOrg(org).deleteMany({ _id: { $in: [...keys] } });
     },
 
     /** @returns files of deleted items that are not cleared yet */
     async listRemovedFiles(database: OwnedDatabase): Promise<string[]> {
-      return (await removedItems.find(inDatabase(database)).toArray()).flatMap(({ files }) => files);
+      const removed = removedItems.forOrg(database.org).find({ database_id: database._id });
+      return (await removed.toArray()).flatMap(({ files }) => files);
     },
 
     /** Removes version counters of deleted items, feedback and tallies. */
-    async removeItemHistory(database: OwnedDatabase): Promise<void> {
-      await removedItems.deleteMany(inDatabase(database));
+    async removeItemHistory({ _id: database_id, org }: OwnedDatabase): Promise<void> {
+      await removedItems.forOrg(org).deleteMany({ database_id });
       await Promise.all([
-        feedback.deleteMany(inDatabase(database)),
-        feedbackTallies.deleteMany({ org: database.org, database_id: database._id }),
+        feedback.forOrg(org).deleteMany({ database_id }),
+        feedbackTallies.forOrg(org).deleteMany({ database_id }),
       ]);
     },
 

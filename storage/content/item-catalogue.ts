@@ -1,4 +1,4 @@
-import type { Collection, MongoClient } from 'mongodb';
+import type { MongoClient } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { IndexableItem } from '../../domain/content/index-rows.js';
 import { asServed } from '../../domain/content/items.js';
@@ -9,10 +9,11 @@ import { newChangeId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
 import type { DatabaseClock } from '../clock.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
-import { BY_ID, newestFirst, type PageQuery, staleRecords } from '../queries.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type ItemRecord, WITHOUT_CONTENT } from './items.js';
-import { findNamed, inDatabase } from './named-items.js';
+import { findNamed } from './named-items.js';
 import { sourceProcessing } from './removed-items.js';
 
 export type ItemCatalogue = ReturnType<typeof createItemCatalogue>;
@@ -42,7 +43,7 @@ export function createItemCatalogue({
 }: {
   mongoClient: MongoClient;
   now: DatabaseClock;
-  items: Collection<ItemRecord>;
+  items: OrganisationRecords<ItemRecord>;
 }) {
   return {
     /**
@@ -62,14 +63,14 @@ export function createItemCatalogue({
     /** @returns one page, last added first, without the text of text items; a replaced item keeps its place */
     list(database: OwnedDatabase, { collection, type, status }: ItemFilter, page: PageQuery): Promise<ItemRecord[]> {
       const filter = {
-        ...inDatabase(database),
+        database_id: database._id,
         ...(collection === undefined ? {} : { collection }),
         // An absent filter becomes the list of all values, so that the index returns the page in its order.
         indexing_status: { $in: status === undefined ? [...INDEXING_STATUSES] : [status] },
         type: { $in: type === undefined ? [...ITEM_TYPES] : [type] },
       };
       return (
-        newestFirst(items, filter, page)
+        newestFirst(items.forOrg(database.org), filter, page)
           // Other indexes match too, but only these return the page in its order. With few items, MongoDB may choose one of the others.
           .hint(collection === undefined ? LIST_INDEX : COLLECTION_INDEX)
           .project<ItemRecord>({ 'source.text': 0, 'served.source.text': 0 })
@@ -107,8 +108,8 @@ export function createItemCatalogue({
         const served = item.served && { ...item.served, ...content };
         const changed = { ...(served ? { served } : content), check_at: now, updated_at: now };
         const changeId = newChangeId();
-        await items.updateOne(
-          { _id: item._id, org: item.org },
+        await items.forOrg(item.org).updateOne(
+          { _id: item._id },
           {
             $set: changed,
             $push: { rows_due: { $each: [changeId], $slice: -MAX_ROWS_DUE } },
@@ -132,14 +133,15 @@ export function createItemCatalogue({
         { [`served.metadata.${name}`]: { $exists: true } },
       ]);
       const change = newChangeId();
-      const filter = { ...inDatabase(database), $or: having };
-      const { modifiedCount } = await items.updateMany(filter, {
+      const filter = { database_id: database._id, $or: having };
+      const own = items.forOrg(database.org);
+      const { modifiedCount } = await own.updateMany(filter, {
         $set: { check_at: clock() },
         $push: { rows_due: { $each: [change], $slice: -MAX_ROWS_DUE } },
         $inc: { rows_revision: 1 },
       });
       if (modifiedCount === 0) return [];
-      return items
+      return own
         .find({ ...filter, rows_due: change })
         .limit(limit)
         .project<ItemRecord>(WITHOUT_CONTENT)
@@ -155,13 +157,13 @@ export function createItemCatalogue({
       { _id, org, version, served_version, rows_revision }: IndexableItem,
       changes: readonly string[],
     ): Promise<boolean> {
-      const unchanged = { _id, org, version, served_version, rows_revision: rows_revision ?? { $exists: false } };
+      const unchanged = { _id, version, served_version, rows_revision: rows_revision ?? { $exists: false } };
       const written = { $pullAll: { rows_due: [...changes] }, $inc: { rows_revision: 1 } };
-      return (await items.updateOne(unchanged, written, BY_ID)).matchedCount === 1;
+      return (await items.forOrg(org).updateOne(unchanged, written, BY_ID)).matchedCount === 1;
     },
 
     /** Items whose index rows are out of date, without their content. */
-    rowsDue: staleRecords(items, () => ({ rows_due: { $gt: '' } }), { projection: WITHOUT_CONTENT }),
+    rowsDue: items.stale(() => ({ rows_due: { $gt: '' } }), { projection: WITHOUT_CONTENT }),
   };
 }
 

@@ -1,14 +1,14 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { IndexingStatus } from '../../domain/content/states.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import { createSharedCalls } from '../../domain/shared-calls.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 import type { ItemRecord } from './items.js';
-import { inDatabase } from './named-items.js';
 import type { RemovedItemRecord } from './removed-items.js';
 
 /** The fields of an item that an ingest request or a connector provides. */
@@ -89,12 +89,13 @@ export function createItemQueue({
   items,
   removedItems,
 }: {
-  items: Collection<ItemRecord>;
-  removedItems: Collection<RemovedItemRecord>;
+  items: OrganisationRecords<ItemRecord>;
+  removedItems: OrganisationRecords<RemovedItemRecord>;
 }) {
   const findInCollection = (database: OwnedDatabase, collection: string, ids: readonly string[]) =>
     items
-      .find({ ...inDatabase(database), collection, id: { $in: [...ids] } })
+      .forOrg(database.org)
+      .find({ database_id: database._id, collection, id: { $in: [...ids] } })
       .project<ExistingItem>({
         org: 1,
         id: 1,
@@ -136,9 +137,7 @@ export function createItemQueue({
       const replaced = records.filter((record) => record.version > 1);
       try {
         const inserted = added.length === 0 ? [] : await continueRemoved(added, tx);
-        // The driver does more than twice the work for a list.
-        if (inserted.length === 1) await items.insertOne(inserted[0]!, { session: tx });
-        else if (inserted.length > 1) await items.insertMany(inserted, { session: tx });
+        if (inserted.length > 0) await items.forOrg(inserted[0]!.org).insertMany(inserted, { session: tx });
         if (replaced.length > 0) await replace(replaced, tx);
         return [...inserted, ...replaced];
       } catch (error) {
@@ -158,38 +157,29 @@ export function createItemQueue({
      */
     async confirmUnchanged(found: readonly ExistingItem[], now: Date, tx: ClientSession): Promise<void> {
       if (found.length === 0) return;
-      const { matchedCount } = await items.bulkWrite(
-        found.map(({ _id, org, version, content_hash, indexing_status }) => ({
-          updateOne: {
-            filter: { _id, org, version, content_hash, indexing_status },
-            ...BY_ID,
-            update: { $set: { updated_at: now } },
-          },
+      const matched = await items.forOrg(found[0]!.org).updateEach(
+        found.map(({ _id, version, content_hash, indexing_status }) => ({
+          filter: { _id, version, content_hash, indexing_status },
+          ...BY_ID,
+          update: { $set: { updated_at: now } },
         })),
         { session: tx },
       );
-      if (matchedCount !== found.length) throw changedConcurrently();
+      if (matched !== found.length) throw changedConcurrently();
     },
   };
 
   async function replace(records: readonly ItemRecord[], tx: ClientSession): Promise<void> {
-    const { matchedCount } = await items.bulkWrite(
+    const matched = await items.forOrg(records[0]!.org).updateEach(
       records.map(({ _id, ...replacement }) => ({
-        updateOne: {
-          // Whether the predecessor is served decides whether its file stays.
-          filter: {
-            _id,
-            org: replacement.org,
-            version: replacement.version - 1,
-            served_version: replacement.served_version,
-          },
-          ...BY_ID,
-          update: [{ $replaceWith: { $mergeObjects: [{ $literal: replacement }, KEPT] } }],
-        },
+        // Whether the predecessor is served decides whether its file stays.
+        filter: { _id, version: replacement.version - 1, served_version: replacement.served_version },
+        ...BY_ID,
+        update: [{ $replaceWith: { $mergeObjects: [{ $literal: replacement }, KEPT] } }],
       })),
       { session: tx },
     );
-    if (matchedCount !== records.length) throw changedConcurrently();
+    if (matched !== records.length) throw changedConcurrently();
   }
 
   /** Gives items whose ids belonged to deleted items the keys and next versions of those. */
@@ -197,7 +187,8 @@ export function createItemQueue({
     const { org, database_id, collection } = added[0]!;
     const ids = added.map(({ id }) => id);
     const found = await removedItems
-      .find({ org, database_id, collection, id: { $in: ids } }, { session: tx })
+      .forOrg(org)
+      .find({ database_id, collection, id: { $in: ids } }, { session: tx })
       .toArray();
     const removedById = new Map(found.map((removed) => [removed.id, removed]));
     return added.map((record) => {

@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, Filter } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemType } from '../../domain/content/search.js';
 import { type IndexingStatus, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
@@ -6,7 +6,8 @@ import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contrac
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { BATCH_INDEX, SERVED_FILE_INDEX } from '../indexes.js';
-import { BY_ID, staleRecords } from '../queries.js';
+import type { OrganisationRecords } from '../organisation-records.js';
+import { BY_ID } from '../queries.js';
 import { findNamed } from './named-items.js';
 
 export type ItemSource =
@@ -117,13 +118,12 @@ export const refOf = ({
   database_id,
 });
 
-/** Versions of items of one organisation that have been neither deleted nor replaced. */
+/** Versions that have been neither deleted nor replaced. */
 const current = (versions: readonly ItemRef[]) => {
-  const { org, version } = versions[0]!;
+  const { version } = versions[0]!;
   const sameVersion = versions.every((other) => other.version === version);
   return {
     _id: { $in: versions.map(({ item }) => item) },
-    org,
     ...(sameVersion ? { version } : { $or: versions.map((each) => ({ _id: each.item, version: each.version })) }),
   };
 };
@@ -137,32 +137,40 @@ const inProgress = (versions: readonly ItemRef[]) => ({
  * Items and their indexing status. Each change of a status is one conditional update of those of the given versions that are in
  * progress. Versions that are given together are of one organisation.
  */
-export function createItems({ items }: { items: Collection<ItemRecord> }) {
+export function createItems({ items }: { items: OrganisationRecords<ItemRecord> }) {
+  const own = (versions: readonly ItemRef[]) => items.forOrg(versions[0]!.org);
+
   async function keepInProgress(versions: readonly ItemRef[]): Promise<ReadonlySet<string>> {
-    const found = await items.find(inProgress(versions), { projection: { _id: 1 }, ...BY_ID }).toArray();
+    const found = await own(versions)
+      .find(inProgress(versions), { projection: { _id: 1 }, ...BY_ID })
+      .toArray();
     return new Set(found.map(({ _id }) => _id));
   }
 
   return {
     /** @returns those that have been neither deleted nor replaced, with their content */
     listVersions(versions: readonly ItemRef[]): Promise<ItemRecord[]> {
-      return items.find(current(versions), { projection: NEWEST, ...BY_ID }).toArray();
+      return own(versions)
+        .find(current(versions), { projection: NEWEST, ...BY_ID })
+        .toArray();
     },
 
     /** @returns the item in any version, without its sources */
     getByKey(org: string, key: string): Promise<ItemRecord | null> {
-      return items.findOne({ _id: key, org }, { projection: WITHOUT_SOURCES, ...BY_ID });
+      return items.forOrg(org).findOne({ _id: key }, { projection: WITHOUT_SOURCES, ...BY_ID });
     },
 
     /** Whether this version has been neither deleted nor replaced. Cheaper than reading the item, which may hold a long text. */
     async isCurrent(version: ItemRef): Promise<boolean> {
-      return (await items.findOne(current([version]), { projection: { _id: 1 }, ...BY_ID })) !== null;
+      return (await own([version]).findOne(current([version]), { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
 
     /** @returns the statuses of the versions, by key. A version that was deleted or replaced has none. */
     async getStatuses(versions: readonly ItemRef[]): Promise<ReadonlyMap<string, IndexingStatus>> {
       if (versions.length === 0) return new Map();
-      const found = await items.find(current(versions), { projection: { indexing_status: 1 }, ...BY_ID }).toArray();
+      const found = await own(versions)
+        .find(current(versions), { projection: { indexing_status: 1 }, ...BY_ID })
+        .toArray();
       return new Map(found.map(({ _id, indexing_status }) => [_id, indexing_status]));
     },
 
@@ -193,18 +201,18 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
         error_message: null,
         updated_at: new Date(),
       };
-      return (await items.updateMany(inProgress(versions), [{ $set: change }], BY_ID)).matchedCount;
+      return (await own(versions).updateMany(inProgress(versions), [{ $set: change }], BY_ID)).matchedCount;
     },
 
     /** Records that the runs of the present step ended by themselves. The next run of each is the first again. */
     async endRuns(versions: readonly ItemRef[]): Promise<void> {
-      if (versions.length > 0) await items.updateMany(inProgress(versions), { $unset: { runs: '' } }, BY_ID);
+      if (versions.length > 0) await own(versions).updateMany(inProgress(versions), { $unset: { runs: '' } }, BY_ID);
     },
 
     /** Records that the runs of the present step ended with the processes that read the items. */
     async countCrashes(versions: readonly ItemRef[]): Promise<void> {
       if (versions.length === 0) return;
-      await items.updateMany(
+      await own(versions).updateMany(
         { ...inProgress(versions), runs: { $exists: true } },
         { $inc: { 'runs.crashed': 1 } },
         BY_ID,
@@ -214,19 +222,19 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     /** processing -> graph_creation. @returns the keys of those that are still in progress */
     async linkGraph(versions: readonly ItemRef[]): Promise<ReadonlySet<string>> {
       const change = { $set: { indexing_status: 'graph_creation' as const, updated_at: new Date() } };
-      const { matchedCount } = await items.updateMany(inProgress(versions), change, BY_ID);
+      const { matchedCount } = await own(versions).updateMany(inProgress(versions), change, BY_ID);
       return matchedCount === versions.length ? new Set(versions.map(({ item }) => item)) : keepInProgress(versions);
     },
 
     /** Shows an error that is being retried; the next status clears it. */
     async setTransientError(versions: readonly ItemRef[], error_code: string, error_message: string): Promise<void> {
       const change = { $set: { error_code, error_message, updated_at: new Date() } };
-      if (versions.length > 0) await items.updateMany(inProgress(versions), change, BY_ID);
+      if (versions.length > 0) await own(versions).updateMany(inProgress(versions), change, BY_ID);
     },
 
     /** Does nothing when the item has a title. */
     async setTitle(version: ItemRef, title: string): Promise<void> {
-      await items.updateOne({ ...current([version]), title: null }, { $set: { title } }, BY_ID);
+      await own([version]).updateOne({ ...current([version]), title: null }, { $set: { title } }, BY_ID);
     },
 
     /**
@@ -235,12 +243,12 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
      * @returns those that were in progress, as they were before that and without their texts
      */
     async end(versions: readonly ItemRef[], outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord[]> {
-      const ended = await items
+      const ended = await own(versions)
         .find(inProgress(versions), { projection: NEWEST_WITHOUT_TEXT, session: tx, ...BY_ID })
         .toArray();
       if (ended.length === 0) return [];
       const completed = outcome.status === 'completed';
-      await items.updateMany(
+      await own(versions).updateMany(
         inProgress(ended.map(refOf)),
         [
           {
@@ -262,7 +270,8 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     /** @returns the queued items of a request without their texts, each group together */
     streamQueued(org: string, batch: string): AsyncIterable<ItemRecord> {
       return items
-        .find({ org, batch, indexing_status: 'queued' }, { hint: BATCH_INDEX })
+        .forOrg(org)
+        .find({ batch, indexing_status: 'queued' }, { hint: BATCH_INDEX })
         .sort({ group: 1, _id: 1 })
         .project<ItemRecord>(WITHOUT_TEXT);
     },
@@ -270,24 +279,25 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     /** @returns the members of a group that are in progress, without their texts */
     listGroup({ org, batch, group }: ItemGroup): Promise<ItemRecord[]> {
       return items
-        .find({ org, batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })
+        .forOrg(org)
+        .find({ batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })
         .sort({ _id: 1 })
         .project<ItemRecord>(WITHOUT_TEXT)
         .toArray();
     },
 
     /** Items in progress, without their texts. */
-    stale: staleRecords(items, () => ({ indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }), {
+    stale: items.stale(() => ({ indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }), {
       projection: WITHOUT_TEXT,
     }),
 
     /** Whether an item owns the file of a request. */
     async ownsFile({ org, batch, file_id }: { org: string; batch: string; file_id: string }): Promise<boolean> {
       const projection = { _id: 1 } as const;
-      if (await items.findOne({ org, batch }, { projection, hint: BATCH_INDEX })) return true;
+      if (await items.forOrg(org).findOne({ batch }, { projection, hint: BATCH_INDEX })) return true;
       // The batch of an item is that of its newest version; the file may be of the version that is served.
-      const served = { org, 'served.source.file_id': file_id } as Filter<ItemRecord>;
-      return (await items.findOne(served, { projection, hint: SERVED_FILE_INDEX })) !== null;
+      const served = { 'served.source.file_id': file_id };
+      return (await items.forOrg(org).findOne(served, { projection, hint: SERVED_FILE_INDEX })) !== null;
     },
 
     /** @returns items by the client's ids, without their content. @throws ServiceError INVALID_PARAMETERS (`findNamed`) */
@@ -298,7 +308,8 @@ export function createItems({ items }: { items: Collection<ItemRecord> }) {
     /** @returns items by key, without their sources */
     listByKeys(org: string, keys: readonly string[]): Promise<ItemRecord[]> {
       return items
-        .find({ _id: { $in: [...keys] }, org }, BY_ID)
+        .forOrg(org)
+        .find({ _id: { $in: [...keys] } }, BY_ID)
         .project<ItemRecord>(WITHOUT_SOURCES)
         .toArray();
     },

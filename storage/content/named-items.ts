@@ -1,6 +1,8 @@
-import type { ClientSession, Collection, Document, Filter } from 'mongodb';
+import type { ClientSession, Document } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
+import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
+import type { ItemRecord } from './items.js';
 
 /** The collection that is meant when an id exists in several collections and the client names none. */
 const DEFAULT_COLLECTION = 'default';
@@ -14,29 +16,19 @@ export interface NamedItems {
   collection?: string | undefined;
 }
 
-/** The filter for the records of a database. */
-export const inDatabase = ({ _id, org }: OwnedDatabase) => ({ org, database_id: _id });
-
-/** The fields of an item that are read here. */
-interface Named {
-  id: string;
-  collection: string;
-}
-
 /**
  * Finds items by the client's ids, which are unique within their collection.
  * @param options a projection must include the id
  * @returns at most one item per id
  * @throws ServiceError INVALID_PARAMETERS when no collection is given and an id exists in several, but not in `default`
  */
-export async function findNamed<Item extends Named>(
-  items: Collection<Item>,
-  database: OwnedDatabase,
+export async function findNamed(
+  items: OrganisationRecords<ItemRecord>,
+  { _id: database_id, org }: OwnedDatabase,
   { ids, collection }: NamedItems,
   options: { projection?: Document; session?: ClientSession | undefined } = {},
-): Promise<Item[]> {
-  const find = (filter: Document) =>
-    items.find<Item>({ ...inDatabase(database), ...filter } as unknown as Filter<Item>, options);
+): Promise<ItemRecord[]> {
+  const find = (filter: OwnFilter<ItemRecord>) => items.forOrg(org).find({ database_id, ...filter }, options);
   const found = await find({ id: { $in: [...ids] }, collection: collection ?? DEFAULT_COLLECTION }).toArray();
   if (collection !== undefined) return found;
   const known = new Set(found.map(({ id }) => id));
@@ -47,23 +39,15 @@ export async function findNamed<Item extends Named>(
     .limit(others.length + 1)
     .toArray();
   for (const item of elsewhere) {
-    if (known.has(item.id)) throw ambiguous(item.id, await collectionsWith(items, database, item.id, options.session));
+    if (known.has(item.id)) throw ambiguous(item.id, await collectionsWith(item.id));
     known.add(item.id);
   }
   return [...found, ...elsewhere];
-}
 
-async function collectionsWith<Item extends Named>(
-  items: Collection<Item>,
-  database: OwnedDatabase,
-  id: string,
-  session: ClientSession | undefined,
-): Promise<string[]> {
-  const found = items.find<Named>({ ...inDatabase(database), id } as unknown as Filter<Item>, {
-    projection: { collection: 1 },
-    session,
-  });
-  return (await found.limit(NAMED + 1).toArray()).map((item) => item.collection).sort();
+  async function collectionsWith(id: string): Promise<string[]> {
+    const having = find({ id }).project<{ collection: string }>({ collection: 1 });
+    return (await having.limit(NAMED + 1).toArray()).map((item) => item.collection).sort();
+  }
 }
 
 function ambiguous(id: string, collections: readonly string[]): ServiceError {

@@ -1,6 +1,7 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { newRemovalId } from '../../domain/ids.js';
+import type { OrganisationRecords } from '../organisation-records.js';
 import type { ItemRecord, ServedVersion } from './items.js';
 import type { RemovedItemRecord } from './removed-items.js';
 
@@ -16,7 +17,7 @@ export type OutdatedVersions = ReturnType<typeof createOutdatedVersions>;
  * Versions that are not served any more because a newer version is complete, and replacements that failed. They are recorded
  * in the transaction that ends the version; their data is cleared after it, if necessary by the reconciler.
  */
-export function createOutdatedVersions({ removedItems }: { removedItems: Collection<RemovedItemRecord> }) {
+export function createOutdatedVersions({ removedItems }: { removedItems: OrganisationRecords<RemovedItemRecord> }) {
   return {
     /**
      * Records what to clear of items of one database.
@@ -32,28 +33,25 @@ export function createOutdatedVersions({ removedItems }: { removedItems: Collect
       const outdated = items.flatMap((item) => outdatedOf(item, completed));
       if (outdated.length === 0) return null;
       const ref = { org: outdated[0]!.item.org, removal: newRemovalId() };
-      await removedItems.bulkWrite(
-        outdated.map(({ item: { _id, org, database_id, collection, id }, upTo, keep, files }) => ({
-          updateOne: {
-            filter: { _id, org },
-            update: {
-              $set: {
-                org,
-                database_id,
-                collection,
-                id,
-                version: upTo,
-                removal: ref.removal,
-                check_at: now,
-                live: true,
-                ...(keep === null ? {} : { keep }),
-              },
-              ...(keep === null ? { $unset: { keep: true } } : {}),
-              // The files of an earlier removal may not be cleared yet.
-              $addToSet: { files: { $each: files } },
+      await removedItems.forOrg(ref.org).updateEach(
+        outdated.map(({ item: { _id, database_id, collection, id }, upTo, keep, files }) => ({
+          filter: { _id },
+          update: {
+            $set: {
+              database_id,
+              collection,
+              id,
+              version: upTo,
+              removal: ref.removal,
+              check_at: now,
+              live: true,
+              ...(keep === null ? {} : { keep }),
             },
-            upsert: true,
+            ...(keep === null ? { $unset: { keep: true } } : {}),
+            // The files of an earlier removal may not be cleared yet.
+            $addToSet: { files: { $each: files } },
           },
+          upsert: true,
         })),
         { session: tx },
       );

@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { ClientSession, MongoClient } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { INDEXING_STATUS_TABLE, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
@@ -9,7 +9,7 @@ import { newRemovalId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
 import type { DatabaseClock } from '../clock.js';
 import type { OrganisationRecords } from '../organisation-records.js';
-import { type StaleRecords, staleRecords } from '../queries.js';
+import type { StaleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
@@ -73,18 +73,20 @@ export function createRemovedItems({
   notifyInterrupted,
 }: {
   mongoClient: MongoClient;
-  items: Collection<ItemRecord>;
-  removedItems: Collection<RemovedItemRecord>;
+  items: OrganisationRecords<ItemRecord>;
+  removedItems: OrganisationRecords<RemovedItemRecord>;
   feedback: OrganisationRecords<FeedbackRecord>;
   feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
   now: DatabaseClock;
   /** Stores the deliveries for items that were deleted in progress. */
   notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]>;
 }) {
-  const pending = staleRecords(removedItems, () => ({ removal: { $gt: '' } }));
+  const pending = removedItems.stale(() => ({ removal: { $gt: '' } }));
   const setCheckAt = async (refs: readonly RemovalRef[], before: Date, check_at: Date) => {
-    const removal = { $in: refs.map((ref) => ref.removal) };
-    await removedItems.updateMany({ removal, check_at: { $lt: before } }, { $set: { check_at } });
+    for (const [org, own] of Map.groupBy(refs, (ref) => ref.org)) {
+      const removal = { $in: own.map((ref) => ref.removal) };
+      await removedItems.forOrg(org).updateMany({ removal, check_at: { $lt: before } }, { $set: { check_at } });
+    }
   };
 
   return {
@@ -110,34 +112,29 @@ export function createRemovedItems({
         if (found.length === 0) return { removed: [], not_found, ref: null };
         const ref = { org, removal: newRemovalId() };
         const check_at = clock();
-        await removedItems.bulkWrite(
+        await removedItems.forOrg(org).updateEach(
           found.map(({ _id, database, collection, id, version, source, served, indexing_status }) => ({
-            updateOne: {
-              filter: { _id, org },
-              update: {
-                $set: {
-                  org,
-                  database_id: databaseId,
-                  database,
-                  collection,
-                  id,
-                  version,
-                  removal: ref.removal,
-                  check_at,
-                  interrupted: !isFinalState(INDEXING_STATUS_TABLE, indexing_status),
-                },
-                $unset: { live: true, keep: true },
-                // The files of an earlier removal of the same id may not be cleared yet.
-                $addToSet: {
-                  files: { $each: filesOf({ source, served }) },
-                },
+            filter: { _id },
+            update: {
+              $set: {
+                database_id: databaseId,
+                database,
+                collection,
+                id,
+                version,
+                removal: ref.removal,
+                check_at,
+                interrupted: !isFinalState(INDEXING_STATUS_TABLE, indexing_status),
               },
-              upsert: true,
+              $unset: { live: true, keep: true },
+              // The files of an earlier removal of the same id may not be cleared yet.
+              $addToSet: { files: { $each: filesOf({ source, served }) } },
             },
+            upsert: true,
           })),
           { session: tx },
         );
-        await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, org }, { session: tx });
+        await items.forOrg(org).deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
         const interrupted = found.filter((item) => !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status));
         if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
         await discountRatings({ feedback, feedbackTallies }, database, found, tx);
@@ -156,9 +153,9 @@ export function createRemovedItems({
     ): Promise<{ interrupted: number; deliveries: DeliveryRecord[]; file_ids: string[] }> {
       return inTransaction(mongoClient, async (tx) => {
         const found = await items
+          .forOrg(org)
           .find(
             {
-              org,
               database_id,
               indexing_status: { $in: UNFINISHED_INDEXING_STATUSES },
               ...(keys ? { _id: { $in: [...keys] } } : {}),
@@ -169,7 +166,7 @@ export function createRemovedItems({
           .limit(limit)
           .toArray();
         if (found.length === 0) return { interrupted: 0, deliveries: [], file_ids: [] };
-        await items.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, org }, { session: tx });
+        await items.forOrg(org).deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
         const deliveries = await notifyInterrupted(found, tx);
         return { interrupted: found.length, deliveries, file_ids: found.flatMap(filesOf) };
       });
@@ -177,7 +174,7 @@ export function createRemovedItems({
 
     /** @returns items whose remaining data this removal has not cleared yet, by key */
     listPending({ org, removal }: RemovalRef, limit: number): Promise<RemovedItemRecord[]> {
-      return removedItems.find({ removal, org }).sort({ _id: 1 }).limit(limit).toArray();
+      return removedItems.forOrg(org).find({ removal }).sort({ _id: 1 }).limit(limit).toArray();
     },
 
     /**
@@ -185,11 +182,12 @@ export function createRemovedItems({
      * removal has to clear.
      */
     async markCleared({ org, removal }: RemovalRef, cleared: readonly RemovedItemRecord[]): Promise<void> {
+      const own = removedItems.forOrg(org);
       const live = cleared.filter((record) => record.live).map(({ _id }) => _id);
-      if (live.length > 0) await removedItems.deleteMany({ _id: { $in: live }, org, removal, live: true });
+      if (live.length > 0) await own.deleteMany({ _id: { $in: live }, removal, live: true });
       if (live.length === cleared.length) return;
-      await removedItems.updateMany(
-        { _id: { $in: cleared.map(({ _id }) => _id) }, org, removal },
+      await own.updateMany(
+        { _id: { $in: cleared.map(({ _id }) => _id) }, removal },
         { $set: { removal: null, files: [] }, $unset: { interrupted: '' } },
       );
     },

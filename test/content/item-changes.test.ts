@@ -10,6 +10,7 @@ import { createDatabaseIndexes } from '../../storage/content/database-indexes.js
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
+import { byOrganisation } from '../../storage/organisation-records.js';
 import { statusAndCode } from '../support/client.js';
 import { clientDuringTests, collectionsDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
@@ -74,7 +75,7 @@ describe('metadata updates', () => {
     await withDb(mongodbUri, async (db) => {
       const catalogue = createItemCatalogue({
         mongoClient: db.client,
-        items: db.collection('items'),
+        items: byOrganisation(db.collection<ItemRecord>('items')),
         now: () => new Date(),
       });
       const { database_id: _id } = (await record())!;

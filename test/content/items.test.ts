@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Document } from 'mongodb';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
+import type { ItemRecord } from '../../storage/content/items.js';
+import { byOrganisation } from '../../storage/organisation-records.js';
 import { type ApiResponse, statusAndCode } from '../support/client.js';
 import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
@@ -87,7 +89,7 @@ describe('items', () => {
       client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && commands.push(command));
       const catalogue = createItemCatalogue({
         mongoClient: client,
-        items: client.db().collection('items'),
+        items: byOrganisation(client.db().collection<ItemRecord>('items')),
         now: () => new Date(),
       });
       for (const filter of [
