@@ -6,12 +6,6 @@ import type { Collection, Document, Filter, FindCursor, WithId } from 'mongodb';
  */
 export const BY_ID = { hint: { _id: 1 } } as const;
 
-/**
- * For a query by id alone. Tests accept such a query only with this mark, because a cluster asks all shards, and the id may
- * belong to any organisation.
- */
-export const OF_ANY_ORG = { comment: 'of any organisation' } as const;
-
 /** A page of a list; ids sort by creation time. */
 export interface PageQuery {
   /** The last id of the previous page. */

@@ -8,7 +8,6 @@ import {
   TEXT_ANALYSIS,
 } from '../../domain/content/index-generations.js';
 import type { DatabaseClock } from '../clock.js';
-import { OF_ANY_ORG } from '../queries.js';
 import type { DatabaseRecord } from './databases.js';
 
 export type DatabaseIndexes = ReturnType<typeof createDatabaseIndexes>;
@@ -120,7 +119,7 @@ export function createDatabaseIndexes({
 
     /** @returns a database of any organisation, for rebuilds */
     getOfAny(databaseId: string): Promise<DatabaseRecord | null> {
-      return databases.findOne({ _id: databaseId }, OF_ANY_ORG);
+      return databases.findOne({ _id: databaseId });
     },
 
     /** @returns the databases of all organisations */

@@ -6,7 +6,6 @@ import { Upload } from '@aws-sdk/lib-storage';
 import type { Collection } from 'mongodb';
 import { type FileStore, FileStoreError } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
-import { OF_ANY_ORG } from '../queries.js';
 import { connectBucket } from '../s3-bucket.js';
 
 /** An object in the bucket that no item owns yet. */
@@ -54,7 +53,7 @@ export async function createS3Files(
     await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(fileId) })).catch((error) => {
       throw new FileStoreError(error);
     });
-    await unclaimedFiles.deleteOne({ _id: fileId }, OF_ANY_ORG);
+    await unclaimedFiles.deleteOne({ _id: fileId });
     await earlier.remove(fileId);
   }
 

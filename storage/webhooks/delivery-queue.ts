@@ -4,7 +4,7 @@ import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DeliveryState } from '../../domain/webhooks/states.js';
 import { createBulkUpdate } from '../bulk-update.js';
 import { QUEUE_INDEX } from '../indexes.js';
-import { BY_ID, OF_ANY_ORG } from '../queries.js';
+import { BY_ID } from '../queries.js';
 import { type DeliveryRecord, isExtraAttempt } from './deliveries.js';
 import { claimFilter, type Outcome, outcomeUpdates } from './outcome-updates.js';
 
@@ -58,7 +58,7 @@ export function createDeliveryQueue(
     /** @returns these deliveries, without their earlier attempts */
     async read(ids: readonly string[]): Promise<DeliveryRecord[]> {
       if (ids.length === 0) return [];
-      return deliveries.find({ _id: { $in: [...ids] } }, { projection: WITHOUT_LOG, ...OF_ANY_ORG }).toArray();
+      return deliveries.find({ _id: { $in: [...ids] } }, { projection: WITHOUT_LOG }).toArray();
     },
 
     /** @returns the number of a receiver's deliveries that are due, up to `limit` */
@@ -105,9 +105,7 @@ export function createDeliveryQueue(
       const matched = await update(outcomeUpdates(outcomes, now, retentionMs));
       if (matched === outcomes.length) return [...outcomes];
       const ids = outcomes.map(({ claimed }) => claimed._id);
-      const latest = await deliveries
-        .find({ _id: { $in: ids } }, { projection: { claim: 1 }, ...OF_ANY_ORG })
-        .toArray();
+      const latest = await deliveries.find({ _id: { $in: ids } }, { projection: { claim: 1 } }).toArray();
       const claims = new Map(latest.map(({ _id, claim }) => [_id, claim]));
       return outcomes.filter(({ claimed }) => claims.get(claimed._id) === claimed.claim);
     },

@@ -1,15 +1,17 @@
-import { rmSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { unlistedForms } from './forms-across.js';
+import { recordedScans } from './collection-scans.js';
+import { closeConnections, withDb } from './mongodb.js';
 import type { Product } from './product.js';
 
 export default async function globalTeardown(): Promise<void> {
-  await (globalThis as { product?: Product }).product?.remove();
-  const file = process.env.POSTBACK_TEST_FILTERS!;
-  const unlisted = unlistedForms(file);
-  rmSync(dirname(file), { recursive: true, force: true });
-  // Sent while the last test files ran: `organisation-in-filters.test.ts` reports the others.
-  if (unlisted.length === 0) return;
-  console.error(`Filters without the organisation, see test/support/forms-across.ts: ${JSON.stringify(unlisted)}`);
-  process.exitCode = 1;
+  const { product } = globalThis as { product?: Product };
+  if (!product) return;
+  try {
+    const scans = await withDb(product.mongodbUri, recordedScans);
+    if (scans.length === 0) return;
+    console.error(`Queries without an index: ${scans.join('\n')}`);
+    process.exitCode = 1;
+  } finally {
+    await closeConnections();
+    await product.remove();
+  }
 }

@@ -32,7 +32,7 @@ export interface Product extends ProductAddress, Instance {
 const OTHER_TEMPORAL = { TEMPORAL_API_KEY: 'a-key', TEMPORAL_NAMESPACE: 'elsewhere' };
 
 /** Modules that the processes load first; each says why. */
-const PRELOADED = ['./late-optimisation.js', './record-product-filters.js', './no-names.js'];
+const PRELOADED = ['./late-optimisation.js', './no-names.js'];
 const PRELOAD = {
   NODE_OPTIONS: [
     process.env.NODE_OPTIONS ?? '',

@@ -5,9 +5,6 @@ import { SLOW_FILES } from './slow-files.js';
 // Jest loads this file by `require`, where Node versions differ in what importing a CommonJS module gives.
 const { default: TestSequencer } = createRequire(import.meta.url)('@jest/test-sequencer') as typeof TestSequencerModule;
 
-/** Judges what the other tests have made the product send. */
-const LAST = 'organisation-in-filters';
-
 const RANKS = new Map(SLOW_FILES.map((file, rank) => [file, rank]));
 
 /** Starts the longest test files first, so that no process runs a long file alone at the end. */
@@ -19,5 +16,5 @@ export default class LongestFirst extends TestSequencer {
 
 function rank(path: string): number {
   const file = /\/test\/(.*)\.test\.js$/.exec(path)?.[1] ?? '';
-  return RANKS.get(file) ?? (file === LAST ? RANKS.size + 1 : RANKS.size);
+  return RANKS.get(file) ?? RANKS.size;
 }
