@@ -25,7 +25,7 @@ export async function optimizeTable(table: Table, onConflict?: () => Promise<voi
   await retryConflicts(optimize, onConflict);
   if ((await table.countRows()) < MIN_INDEXED_ROWS) return;
   const schema = await table.schema();
-  if (schema.fields.some(({ name }) => name === 'tags')) await ensureIndex(table, 'tags', Index.labelList);
+  await ensureIndex(table, 'tags', Index.labelList);
   await ensureIndex(table, 'collection', Index.bitmap);
   const dimensions = dimensionsOf(schema);
   if (dimensions === null || (await hasIndexOn(table, 'vector'))) return;
