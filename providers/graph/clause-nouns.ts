@@ -1,0 +1,110 @@
+/** What a noun phrase is in its clause, and what the clause states of it. */
+import type { Argument } from './clause.js';
+import { startsClause, verbFollows } from './clause-boundaries.js';
+import type { ClauseReading } from './clause-reading.js';
+import type { Noun, Verb } from './phrases.js';
+import { COPULA, relationOf } from './relation-words.js';
+
+const STANDS = /^(lie|stand|sit|live|hang|be|come|rise|run)$/;
+
+export function readNoun(reading: ClauseReading, noun: Noun, at: number): void {
+  if (reading.clause.verb && startsClause(reading.phrases, at)) {
+    if (reading.phrases[at - 1]?.kind !== 'comma') reading.outer.length = 0;
+    reading.begin();
+  }
+  if (reading.clause.verb) readObject(reading, noun, at);
+  else readBeforeVerb(reading, noun, at);
+}
+
+function readBeforeVerb(reading: ClauseReading, noun: Noun, at: number): void {
+  const { clause, phrases } = reading;
+  const last = phrases[at - 1];
+  if (noun.preposition !== '') {
+    const head = last?.kind === 'noun' ? last : null;
+    if (head && clause.candidates.includes(head)) describe(reading, head, noun);
+    if (!head || noun.entity?.type === 'date') clause.fronted.push(noun);
+    else reading.note(noun, 'oblique');
+    return;
+  }
+  // "Kenji Sato, 54, has run"
+  if (last?.kind === 'comma' && noun.noun === '' && noun.pronoun === '' && !noun.entity) return;
+  const continues = last?.kind === 'and' || (last?.kind === 'comma' && clause.candidates.at(-1)?.isName && noun.isName);
+  // "between Peru and Bolivia": the list belongs to the preposition.
+  const before = phrases[at - 2];
+  const listed = last?.kind === 'and' && before?.kind === 'noun' && before.preposition !== '' ? before : null;
+  if (listed && clause.candidates.length === 0 && !verbFollows(phrases, at))
+    clause.fronted.push({ ...noun, preposition: listed.preposition });
+  else if (listed) reading.note(noun, 'oblique');
+  else if (continues && clause.candidates.length > 0) {
+    // "its capital and largest city"
+    if (noun.determiner === '' && !noun.isName) noun.possessor ??= clause.candidates.at(-1)!.possessor;
+    clause.candidates.push(noun);
+  } else clause.candidates = [noun];
+}
+
+/** "Ruth Meyer of Kepler Bank", "the Charité in Berlin" */
+function describe(reading: ClauseReading, head: Noun, noun: Noun): void {
+  const { entity } = head;
+  if (!entity || !head.isName || !noun.isName) return;
+  const isMember = entity.type === 'person' && /^(of|at|from)$/.test(noun.preposition);
+  const isPlaced = entity.type === 'organization' && noun.preposition === 'in';
+  if (isMember || isPlaced) reading.state(head, `is ${noun.preposition}`, noun);
+}
+
+function readObject(reading: ClauseReading, noun: Noun, at: number): void {
+  const { clause, phrases } = reading;
+  const verb = clause.verb!;
+  const last = phrases[at - 1];
+  const relation = relationOf(phrases, clause, at);
+  const isCopula = COPULA.test(verb.lemma);
+  const isOblique = noun.preposition !== '';
+  reading.note(noun, isOblique ? 'oblique' : isCopula ? 'predicate' : 'object');
+  // "North of the city lies Lake Orrin"
+  if (clause.subjects.length === 0 && clause.fronted.length > 0 && STANDS.test(verb.lemma) && !isOblique) {
+    clause.subjects = [noun];
+    reading.enter();
+    return;
+  }
+  // "From 1703 he was organist": what it says of 1703 needs the predicate.
+  if (isCopula && !isOblique && noun.words !== '') {
+    clause.predicate = `${verb.words} ${noun.words}`;
+    for (const subject of clause.subjects) reading.stateFronted(subject, clause.predicate);
+    clause.fronted = [];
+  }
+  clause.latest = noun;
+  if (relation === null) {
+    clause.detached = noun;
+    if (last?.kind === 'noun') describe(reading, last, noun);
+    return;
+  }
+  clause.relation = relation;
+  stateObject(reading, verb, relation, noun);
+}
+
+function stateObject(reading: ClauseReading, verb: Verb, relation: string, noun: Noun): void {
+  const { subjects } = reading.clause;
+  const isEarly = verb.form === 'participle' || verb.form === 'gerund';
+  if (isEarly && subjects.length === 0 && reading.outer.length === 0) reading.early.push({ relation, target: noun });
+  for (const subject of subjects) {
+    if (!stateOwner(reading, subject, verb, noun)) reading.state(subject, relation, noun);
+    // "licensed Tesla's patents"
+    if (noun.possessor && !noun.isName) reading.state(subject, `${relation} ${noun.words} of`, noun.possessor);
+  }
+}
+
+/** "Its largest shareholder is the Wallner family": the object is what the subject of the sentence describes. */
+function stateOwner(reading: ClauseReading, subject: Noun, verb: Verb, noun: Noun): boolean {
+  if (!/^(be|include)$/.test(verb.lemma) || subject.isName || subject.noun === '' || !noun.entity) return false;
+  if (!noun.isName && noun.others.length === 0) return false;
+  if (noun.preposition !== '' && reading.clause.relation !== verb.words) return false;
+  const owner = ownerOf(reading, subject);
+  const role = verb.lemma === 'include' ? subject.noun : subject.words;
+  if (owner && noun.preposition === '') reading.state(noun, `is ${role} of`, owner);
+  return owner !== null;
+}
+
+function ownerOf({ phrases }: ClauseReading, subject: Noun): Argument | null {
+  if (subject.possessor) return subject.possessor;
+  const next = phrases[phrases.indexOf(subject) + 1];
+  return next?.kind === 'noun' && next.preposition === 'of' ? next : null;
+}

@@ -1,0 +1,102 @@
+/** Which clause a verb belongs to, and who its subject is. */
+import { isReduced, TEMPORAL } from './clause-boundaries.js';
+import type { ClauseReading } from './clause-reading.js';
+import type { Noun, Phrase, Verb } from './phrases.js';
+
+/** "asked Sundberg to negotiate": the object is who acts. */
+const CAUSING =
+  /^(ask|tell|order|allow|invite|force|require|persuade|want|help|enable|urge|instruct|encourage|advise|permit|request|commission|hire|teach)$/;
+
+export function readVerb(reading: ClauseReading, verb: Verb, at: number): void {
+  const last = reading.phrases[at - 1];
+  if (verb.form === 'infinitive') readInfinitive(reading, verb, last);
+  else if (verb.form === 'gerund') readGerund(reading, verb, last);
+  else if (!reading.clause.verb) readFirstVerb(reading, verb, at);
+  else readNextVerb(reading, verb, at);
+}
+
+function readFirstVerb(reading: ClauseReading, verb: Verb, at: number): void {
+  const { clause, phrases } = reading;
+  const last = phrases[at - 1];
+  const isParticiple = verb.form === 'participle';
+  if (isParticiple && clause.candidates.length > 0 && last?.kind === 'noun' && isReduced(phrases, at)) {
+    readReduced(reading, verb, last);
+    return;
+  }
+  const isEarly = isParticiple && clause.candidates.length === 0 && clause.fronted.length === 0;
+  clause.subjects = clause.candidates;
+  const front = clause.fronted.at(-1);
+  if (clause.subjects.length === 0 && front && TEMPORAL.test(front.preposition))
+    clause.subjects = [clause.fronted.pop()!];
+  if (!clause.isRelative) for (const subject of clause.subjects) reading.note(subject, 'subject');
+  for (const fronted of clause.fronted) reading.note(fronted, 'oblique');
+  if (clause.subjects.length === 0 && last?.kind === 'comma') return;
+  reading.setVerb(isEarly && last?.kind !== 'relative' ? passive(verb) : verb);
+}
+
+function readNextVerb(reading: ClauseReading, verb: Verb, at: number): void {
+  const last = reading.phrases[at - 1];
+  const isEmbedded = reading.outer.length > 0;
+  if (last?.kind === 'and') {
+    // "which makes cups, and sold it": after a comma the main clause goes on.
+    if (reading.phrases[at - 2]?.kind === 'comma' && isEmbedded) reading.resume();
+  } else if (last?.kind === 'comma' && isEmbedded) reading.resume();
+  else if (last?.kind === 'noun' && verb.form === 'participle' && !reading.outerWaits()) {
+    readReduced(reading, verb, last);
+    return;
+  } else if (isEmbedded) reading.resume();
+  else if (last?.kind === 'noun' && last.preposition === '') makeSubject(reading, last);
+  goOn(reading, verb);
+}
+
+/** "The mill built by Anna was sold": a participle with its noun is a clause of its own. */
+function readReduced(reading: ClauseReading, verb: Verb, noun: Noun): void {
+  reading.embed([noun]);
+  reading.setVerb(passive(verb));
+}
+
+const passive = (verb: Verb): Verb => ({ ...verb, words: `was ${verb.words}` });
+
+/** Another verb of the same subjects, or the first verb of a clause that was interrupted. */
+function goOn(reading: ClauseReading, verb: Verb): void {
+  const { clause } = reading;
+  if (!clause.verb) {
+    clause.subjects = clause.candidates;
+    for (const subject of clause.subjects) reading.note(subject, 'subject');
+  }
+  reading.setVerb(verb);
+}
+
+/** "She hopes Acme opens": what seemed to be the object is the subject of the next verb. */
+function makeSubject(reading: ClauseReading, noun: Noun): void {
+  const wrong = reading.statements.findIndex(({ target }) => target === noun);
+  if (wrong !== -1) reading.statements.splice(wrong);
+  reading.begin([noun]);
+}
+
+function readInfinitive(reading: ClauseReading, verb: Verb, last: Phrase | undefined): void {
+  const { clause } = reading;
+  if (clause.verb && last?.kind === 'noun' && last.preposition === '' && CAUSING.test(clause.verb.lemma)) {
+    reading.begin([last]);
+    reading.setVerb({ ...verb, words: verb.words.replace(/^to /, '') });
+  } else if (clause.verb && clause.subjects.length > 0) {
+    // "had no plans to leave Osaka"
+    const object = last?.kind === 'noun' && last.words !== '' ? ` ${last.words}` : '';
+    reading.setVerb({ ...verb, words: `${clause.relation || clause.verb.words}${object} ${verb.words}` });
+  } else if (!clause.verb && clause.candidates.length > 0) {
+    // "The plan to close the mine failed": nobody closes it here.
+    reading.embed().verb = verb;
+  }
+}
+
+function readGerund(reading: ClauseReading, verb: Verb, last: Phrase | undefined): void {
+  const { clause } = reading;
+  if (verb.preposition !== '' || last?.kind === 'comma' || last?.kind === 'and' || last === undefined) {
+    const words = /^(without|instead of)$/.test(verb.preposition) ? `${verb.preposition} ${verb.words}` : verb.words;
+    if (clause.verb) reading.setVerb({ ...verb, words });
+    else if (clause.candidates.length === 0) reading.begin().verb = { ...verb, words };
+  } else if (last.kind === 'noun') {
+    reading.embed([last]);
+    reading.setVerb(verb);
+  } else if (clause.verb) reading.setVerb(verb);
+}
