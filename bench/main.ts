@@ -1,6 +1,7 @@
 import { runProcess } from '../runtime/process.js';
 import { activity } from './activity.js';
 import { age } from './age.js';
+import { churn } from './churn.js';
 import { cluster } from './cluster/index.js';
 import { crashes } from './crashes.js';
 import { deliveryList } from './deliveries.js';
@@ -31,6 +32,7 @@ interface Benchmark {
 
 const BENCHMARKS: Record<string, Benchmark> = {
   overview: { run: overview, argument: '[<scale>]' },
+  churn: { run: churn, argument: '[<minutes>]' },
   age: { run: age, argument: '[<scale>]' },
   hanging: { run: hanging, argument: '[<deliveries> [<seconds>]]' },
   hostile: { run: hostile, argument: '[<pattern>]' },
