@@ -85,8 +85,9 @@ function sampleRequest(
       }),
     );
   const content = (operation.requestBody as oas31.RequestBodyObject | undefined)?.content ?? {};
-  const body = content['application/json']?.example;
   const form = content['multipart/form-data']?.schema as oas31.SchemaObject | undefined;
+  // Where a request may have either, the sample shows the form, which can do more.
+  const body = form === undefined ? content['application/json']?.example : undefined;
   const scheme = Object.keys(operation.security?.[0] ?? {})[0];
   return {
     method: method.toUpperCase(),

@@ -149,15 +149,17 @@ function describeBody(
   { body, form, example }: Operation,
   operationId: string,
 ): ZodOpenApiOperationObject['requestBody'] {
-  if (form) return { required: true, content: { 'multipart/form-data': { schema: form, ...encodingOf(form) } } };
-  if (!body) return undefined;
+  if (!form && !body) return undefined;
   return {
-    required: !body.safeParse({}).success || body.meta()?.required !== undefined,
+    required: form !== undefined || !body!.safeParse({}).success || body!.meta()?.required !== undefined,
     content: {
-      'application/json': {
-        schema: named(body, `${operationId}Request`),
-        ...(example === undefined ? {} : { example }),
-      },
+      ...(form && { 'multipart/form-data': { schema: form, ...encodingOf(form) } }),
+      ...(body && {
+        'application/json': {
+          schema: named(body, `${operationId}Request`),
+          ...(example === undefined ? {} : { example }),
+        },
+      }),
     },
   };
 }

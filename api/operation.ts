@@ -30,7 +30,10 @@ export interface Operation<
   body?: Body;
   /** An example of the JSON body, for the document. */
   example?: z.input<Body>;
-  /** A `multipart/form-data` body, for the document only: the handler reads it while it arrives. */
+  /**
+   * A `multipart/form-data` body, for the document only: the handler reads it while it arrives. With a `body` too, clients
+   * choose, and the handler reads both.
+   */
   form?: z.ZodObject;
   /** Status of a successful response. */
   status: number;
@@ -114,7 +117,7 @@ export function operations(
       };
       await handle(ctx, {
         query: readInput(operation, query ?? noParameters, ctx.query, true) as z.output<Query>,
-        body: readInput(operation, body, ctx.request.body === undefined ? {} : ctx.request.body),
+        body: readInput(operation, form ? undefined : body, ctx.request.body ?? {}) as z.output<Body>,
         respond,
         respondWith(data, work) {
           respond(data);

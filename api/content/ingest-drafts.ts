@@ -5,6 +5,7 @@ import {
   type DocumentMetadata,
   documentMetadataSchema,
   type ingestFieldsSchema,
+  type ingestTextsSchema,
   MAX_ITEM_CHARACTERS,
   memoriesSchema,
   wholeText,
@@ -52,12 +53,21 @@ export async function draftItems(
   if (metadata && metadata.length !== files.length) {
     throw invalid('document_metadata', `has ${metadata.length} entries for ${files.length} documents`);
   }
-  const knowledge = (await readField(fields, 'app_knowledge', appKnowledgeSchema, maxItems)) ?? [];
-  const memories = (await readField(fields, 'memories', memoriesSchema, maxItems)) ?? [];
+  const app_knowledge = await readField(fields, 'app_knowledge', appKnowledgeSchema, maxItems);
+  const memories = await readField(fields, 'memories', memoriesSchema, maxItems);
   return [
     ...files.map((file, n) =>
       draftFile(request.type, `document_metadata.${n}`, file, { language: request.language, ...metadata?.[n] }),
     ),
+    ...draftTexts({ app_knowledge, memories }),
+  ];
+}
+
+type Texts = Pick<z.output<typeof ingestTextsSchema>, 'app_knowledge' | 'memories'>;
+
+/** The items of an ingest request that are texts, in the order sent. */
+export function draftTexts({ app_knowledge: knowledge = [], memories = [] }: Texts): Draft[] {
+  return [
     ...knowledge.map(({ url, source, ...item }, n) => {
       const additional_metadata = {
         ...item.additional_metadata,

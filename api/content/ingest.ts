@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { z } from 'zod';
-import { ingestFieldsSchema, ingestFormSchema } from '../../domain/content/ingest.js';
+import { ingestFieldsSchema, ingestFormSchema, ingestTextsSchema } from '../../domain/content/ingest.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { FileOwner } from '../../domain/file-store.js';
 import { newBatchId } from '../../domain/ids.js';
@@ -11,16 +11,29 @@ import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, DEPRECATED_NAMES } from '../content-operations.js';
 import { renameFields } from '../field-names.js';
 import type { FormFields, KnownFields } from '../form-fields.js';
+import { respondOnce } from '../idempotency.js';
+import { jsonBody } from '../json-body.js';
 import type { UploadLimits } from '../multipart.js';
 import { type FormDependencies, type ReceivedForm, receiveForm } from '../receive-file.js';
-import type { RequestState } from '../request-context.js';
+import type { RequestContext, RequestState } from '../request-context.js';
 import { read } from '../validation.js';
 import { type AcceptDependencies, type AcceptedIngest, acceptIngest, type CommitIngest } from './ingest-accept.js';
-import { type Draft, draftItems, rejectRepeatedIds } from './ingest-drafts.js';
+import { type Draft, draftItems, draftTexts, rejectRepeatedIds } from './ingest-drafts.js';
 import { checkMetadata, type IngestPlan, type IngestTarget } from './ingest-plan.js';
 import { ingestResultSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
+
+const readJson = jsonBody();
+
+/** A request that has arrived. */
+interface ReceivedRequest {
+  request: Pick<z.output<typeof ingestTextsSchema>, 'database' | 'collection' | 'upsert'>;
+  /** Reads its items. @throws ServiceError VALIDATION_ERROR that names the invalid field */
+  drafts(): Promise<Draft[]>;
+  received: ReceivedForm['received'];
+  hasFiles: boolean;
+}
 
 const FORM_FIELDS: KnownFields = new Map<string, 'short' | 'long'>([
   ...[...Object.keys(ingestFormSchema.shape), ...Object.keys(DEPRECATED_NAMES)].map((name) => [name, 'short'] as const),
@@ -42,10 +55,13 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
       {
         summary: 'Ingest files, app knowledge and memories',
         description:
+          'A form has files and texts; a JSON body of up to 1 MiB has texts only. ' +
           'A request is accepted or rejected as a whole, except for files that are rejected one by one (`error_code` in ' +
           'their result). Items are indexed in the background: get their status from `GET /context/status`, or register a ' +
           'webhook.',
         form: ingestFormSchema,
+        body: ingestTextsSchema,
+        example: { database: 'library', memories: [{ id: 'ada', text: 'Ada prefers the reading room.' }] },
         status: 202,
         response: ingestResultSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_ALREADY_EXISTS', 'TENANT_INFRA_NOT_READY'],
@@ -54,24 +70,41 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
       async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
         const batch = newBatchId();
-        await receiveForm(ctx, deps, FORM_FIELDS, batch, async ({ fields, files, received }) => {
-          const request = readRequest(fields);
+        await receiveRequest(ctx, batch, async ({ request, drafts, received, hasFiles }) => {
           const database = await requireReady(deps.databases, org, request.database);
-          const drafts = await draftItems(request, fields, files, {
-            maxItems: deps.limits.maxItems,
-            known: FORM_FIELDS,
-          });
-          await checkDrafts(drafts, database, deps.limits.maxItems);
-          const plan = await accept(received, drafts, { ...request, database, batch }, (accepted, write) =>
-            respondWith(responseFor(drafts, accepted), write),
+          const items = await drafts();
+          await checkDrafts(items, database, deps.limits.maxItems);
+          const plan = await accept(received, items, { ...request, database, batch }, (accepted, write) =>
+            respondWith(responseFor(items, accepted), write),
           );
-          await tidyFiles(files.length > 0 ? { org, batch } : null, plan.replacedFiles);
+          await tidyFiles(hasFiles ? { org, batch } : null, plan.replacedFiles);
           if (!plan.grouped) await startIndexing(org, batch, plan, database.name);
         });
       },
     ),
   );
   return router;
+
+  /** Receives a form with files and texts, or a JSON body with texts, and works on it once per `Idempotency-Key`. */
+  async function receiveRequest(
+    ctx: RequestContext,
+    batch: string,
+    work: (received: ReceivedRequest) => Promise<void>,
+  ): Promise<void> {
+    if (ctx.is('json')) {
+      await readJson(ctx, async () => undefined);
+      const request = read(ingestTextsSchema, renameFields(ctx.request.body ?? {}, DEPRECATED_NAMES));
+      const drafts = async () => draftTexts(request);
+      const once = () => work({ request, drafts, received: { kept: new Set() }, hasFiles: false });
+      return respondOnce(ctx, deps.idempotencyKeys, () => [ctx.request.text ?? ''], once);
+    }
+    await receiveForm(ctx, deps, FORM_FIELDS, batch, ({ fields, files, received }) => {
+      const request = readRequest(fields);
+      const options = { maxItems: deps.limits.maxItems, known: FORM_FIELDS };
+      const drafts = () => draftItems(request, fields, files, options);
+      return work({ request, drafts, received, hasFiles: files.length > 0 });
+    });
+  }
 
   /** Accepts the items, and keeps the received files that belong to them. */
   async function accept(

@@ -52,6 +52,8 @@ export const ingestFieldsSchema = z.object({
   language: ocrLanguageSchema.optional(),
 });
 
+const { database, collection, upsert } = ingestFieldsSchema.shape;
+
 /** `document_metadata`: one object per file, in the order of the files. */
 export const documentMetadataSchema = z.array(
   z.object({
@@ -127,6 +129,25 @@ export const memoriesSchema = z.array(
   ),
 );
 
+const KNOWLEDGE_EXAMPLE = [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }];
+const MEMORIES_EXAMPLE = [{ id: 'ada', text: 'Ada prefers the reading room.' }];
+
+/** A JSON body: texts without files. */
+export const ingestTextsSchema = z
+  .object({
+    database,
+    collection,
+    upsert: z.boolean().default(false).meta({ description: upsert.description }),
+    app_knowledge: appKnowledgeSchema.optional().meta({ examples: [KNOWLEDGE_EXAMPLE] }),
+    memories: memoriesSchema.optional().meta({ examples: [MEMORIES_EXAMPLE] }),
+  })
+  .meta(withPart(['app_knowledge', 'memories']));
+
+/** For the document: one of these lists is required, and not empty. */
+function withPart(lists: readonly string[]) {
+  return { anyOf: lists.map((part) => ({ required: [part], properties: { [part]: { minItems: 1 } } })) };
+}
+
 /** A list that a form has as JSON text, in one field. */
 function sentAsJson<Item extends z.ZodType>(list: z.ZodArray<Item>, description: string, example: object[]) {
   return list.optional().meta({ description: `As JSON text: ${description}`, example });
@@ -147,20 +168,17 @@ export const ingestFormSchema = ingestFieldsSchema
     app_knowledge: sentAsJson(
       appKnowledgeSchema,
       'an array of items, each with `text` or `content`. Optional fields: `id`, `title`, `url`, `source`, `metadata`, `additional_metadata`.',
-      [{ id: 'opening-hours', title: 'Opening hours', text: 'The library opens at nine.' }],
+      KNOWLEDGE_EXAMPLE,
     ),
     memories: sentAsJson(
       memoriesSchema,
       'an array of memories, each with `text` or `user_assistant_pairs` (`[{"user", "assistant"}]`). Optional fields: `id`, `title`, `metadata`, `additional_metadata`.',
-      [{ id: 'ada', text: 'Ada prefers the reading room.' }],
+      MEMORIES_EXAMPLE,
     ),
   })
   .meta({
     dependentRequired: { document_metadata: ['documents'] },
-    anyOf: ['documents', 'app_knowledge', 'memories'].map((part) => ({
-      required: [part],
-      properties: { [part]: { minItems: 1 } },
-    })),
+    ...withPart(['documents', 'app_knowledge', 'memories']),
   });
 
 /** The fields of an app item or a memory that have its text. */

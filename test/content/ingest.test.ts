@@ -67,6 +67,85 @@ describe('ingesting', () => {
     });
   });
 
+  test('texts in a JSON body are indexed like those of a form', async () => {
+    const body = {
+      database: 'inbox',
+      collection: 'json',
+      upsert: true,
+      app_knowledge: [{ id: 'ferry', title: 'Ferry', text: 'The ferry leaves at six.', url: 'https://ferry.example' }],
+      memories: [{ id: 'tide', user_assistant_pairs: [{ user: 'When is high tide?', assistant: 'At noon.' }] }],
+    };
+    const response = await api.post('/context/ingest', body);
+    expect(response.status).toBe(202);
+    expect(response.body.data).toMatchObject({ success_count: 2, failed_count: 0 });
+    expect(response.body.data.results).toEqual([
+      { id: 'ferry', status: 'queued' },
+      { id: 'tide', status: 'queued' },
+    ]);
+    for (const id of ['ferry', 'tide']) expect(await api.ended('inbox', id)).toMatchObject({ collection: 'json' });
+    // The same content as a form has the same hash.
+    const { upsert: _, app_knowledge, memories, ...names } = body;
+    const lists = { app_knowledge: JSON.stringify(app_knowledge), memories: JSON.stringify(memories) };
+    const again = await api.ingest({ ...names, upsert: 'true', ...lists });
+    expect(again.body.data.results).toEqual(
+      ['ferry', 'tide'].map((id) => ({ id, status: 'completed', unchanged: true })),
+    );
+  });
+
+  test('a JSON body is rejected as a whole, with the name of the field', async () => {
+    const reject = async (body: unknown) => {
+      const { status, body: answer } = await api.request('POST', '/context/ingest', { json: body });
+      return [status, answer.error?.code, answer.error?.message];
+    };
+    const item = { text: 'A text.' };
+    const valid = { database: 'inbox', memories: [item] };
+    expect(await reject({ ...valid, upsert: 'true' })).toEqual([
+      422,
+      'VALIDATION_ERROR',
+      expect.stringMatching(/^upsert:/),
+    ]);
+    expect(await reject({ ...valid, type: 'memory' })).toEqual([
+      422,
+      'VALIDATION_ERROR',
+      expect.stringMatching(/^type: is not known/),
+    ]);
+    expect(await reject({ ...valid, memories: JSON.stringify([item]) })).toEqual([
+      422,
+      'VALIDATION_ERROR',
+      expect.stringMatching(/^memories:/),
+    ]);
+    expect(await reject({ ...valid, memories: [item, { text: ' ' }] })).toEqual([
+      422,
+      'VALIDATION_ERROR',
+      expect.stringMatching(/^memories\.1: must have text/),
+    ]);
+    expect(await reject({ database: 'inbox', memories: [] })).toEqual([
+      400,
+      'INVALID_PARAMETERS',
+      'documents, app_knowledge or memories is required',
+    ]);
+    expect(await reject({ memories: [item] })).toEqual([400, 'INVALID_PARAMETERS', 'database: is required']);
+    expect(await reject([])).toEqual([422, 'VALIDATION_ERROR', expect.any(String)]);
+    expect(await reject({ ...valid, memories: [{ text: 'a'.repeat(1024 * 1024) }] })).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+      expect.any(String),
+    ]);
+  });
+
+  test('a JSON body with an Idempotency-Key is ingested once', async () => {
+    const send = (text: string) =>
+      api.request('POST', '/context/ingest', {
+        json: { database: 'inbox', memories: [{ text }] },
+        headers: { 'Idempotency-Key': 'ingest-json' },
+      });
+    const first = await send('Sent twice.');
+    const second = await send('Sent twice.');
+    expect(second.body).toEqual(first.body);
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
+    expect(statusAndCode(await send('Another text.'))).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+  });
+
   test('the text of all fields of an item is indexed once', async () => {
     const response = await api.ingest({
       database: 'inbox',
