@@ -293,17 +293,20 @@ describe('commands against a server', () => {
       const crew = 'support-reply';
       expect((await postback('crews', 'list')).out).toContain(crew);
       const inputs = ['--input', 'customer_message=Where is my parcel?', '--input', 'notes=none'];
-      const { kickoff_id } = await dataOf('crews', 'kickoff', crew, ...inputs);
+      const { kickoff_id } = await dataOf('crews', 'kickoff', crew, ...inputs, '--webhook', receiver.url);
       const waits = () =>
         eventually('an output that waits', async () => {
           const { waiting } = await dataOf('crews', 'waiting');
           return waiting.find(({ execution_id }: { execution_id: string }) => execution_id === kickoff_id);
         });
       const { attempt } = await waits();
-      expect(await postback('crews', 'reject', kickoff_id, '--feedback', 'Shorter.')).toMatchObject({ code: 0 });
+      const rejected = await postback('crews', 'reject', kickoff_id, '--feedback', 'Shorter.');
+      expect(rejected).toMatchObject({ code: 0, out: expect.stringContaining(`Callbacks go on to ${receiver.url}.`) });
       await eventually('the next attempt', async () => (await waits()).attempt > attempt);
       expect((await postback('crews', 'waiting')).out).toContain(kickoff_id);
-      expect(await postback('crews', 'approve', kickoff_id)).toMatchObject({ code: 0, err: '' });
+      expect((await waits()).crewWebhookUrl).toBe(receiver.url);
+      const approved = await postback('crews', 'approve', kickoff_id, '--no-webhook');
+      expect(approved).toMatchObject({ code: 0, err: '', out: expect.stringContaining('no more callbacks') });
       await eventually('the end', async () => {
         return (await postback('crews', 'status', crew, kickoff_id)).out.includes('completed');
       });

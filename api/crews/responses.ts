@@ -1,6 +1,6 @@
 /** Responses of the crew service. */
 import { z } from 'zod';
-import { type DeployedCrew, EXECUTION_ERROR_CODES } from '../../domain/crews/crews.js';
+import { type DeployedCrew, EXECUTION_ERROR_CODES, webhookFieldsOf } from '../../domain/crews/crews.js';
 import { CREW_TASK_STATUSES, EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
 import { listSchema } from '../pagination.js';
@@ -75,6 +75,13 @@ const review = {
   waiting_since: time.optional().meta({ description: 'While a task waits for a person.' }),
   deadline: time.optional().meta({ description: 'When a decision is due, if `crew.yaml` has a deadline.' }),
 };
+const callbacks = {
+  taskWebhookUrl: z.string().optional().meta({
+    description: 'A receiver of the callbacks so far. A decision ends it, unless the decision names it again.',
+  }),
+  stepWebhookUrl: z.string().optional(),
+  crewWebhookUrl: z.string().optional(),
+};
 const errorCode = z.enum(EXECUTION_ERROR_CODES).optional();
 
 export const statusSchema = z
@@ -97,6 +104,7 @@ export const statusSchema = z
     error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
     error_code: errorCode,
     ...review,
+    ...callbacks,
     model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
     execution_time: z.number().meta({
       description: 'Seconds from the kickoff to the end, or to now, including the time spent waiting for people.',
@@ -104,7 +112,11 @@ export const statusSchema = z
   })
   .meta({ id: 'CrewExecution' });
 
-export const resumedSchema = z.object({ status: z.enum(['resumed', 'retrying', 'completed']), message: z.string() });
+export const resumedSchema = z.object({
+  status: z.enum(['resumed', 'retrying', 'completed']),
+  message: z.string(),
+  warning: z.string().optional().meta({ description: 'Names the URLs that get no more callbacks.' }),
+});
 
 export const cancelledSchema = z.object({
   kickoff_id: z.uuid(),
@@ -136,6 +148,7 @@ const waitingSchema = z
     attempt: z.int(),
     output: z.string(),
     ...review,
+    ...callbacks,
   })
   .meta({ id: 'WaitingOutput' });
 
@@ -192,11 +205,12 @@ export function describeListed(execution: CrewExecutionRecord, now: Date) {
 
 /** The outputs of an execution that wait for a person: one, at most. */
 export function describeWaiting(execution: CrewExecutionRecord) {
-  const { _id: execution_id, crew, tasks } = execution;
+  const { _id: execution_id, crew, tasks, urls } = execution;
+  const of = { ...describeReview(execution), ...webhookFieldsOf(urls) };
   return tasks
     .filter(({ status }) => status === 'pending_human_input')
     .map(({ task_id, agent, attempts: attempt, output }) => {
-      return { crew, execution_id, task_id, agent, attempt, output: output ?? '', ...describeReview(execution) };
+      return { crew, execution_id, task_id, agent, attempt, output: output ?? '', ...of };
     });
 }
 
@@ -218,6 +232,7 @@ export function describeExecution(execution: CrewExecutionRecord, now: Date) {
     ...(status === 'completed' ? { result: tasks.at(-1)!.output ?? '' } : {}),
     ...describeError(execution),
     ...describeReview(execution),
+    ...webhookFieldsOf(execution.urls),
     model: models.join(', ') || null,
     execution_time: secondsOf(execution, now),
   };

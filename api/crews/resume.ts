@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { z } from 'zod';
-import { resumeRequestSchema, type WebhookUrls, webhookUrlsOf } from '../../domain/crews/crews.js';
+import { resumeRequestSchema, type WebhookUrls, webhookFieldsOf, webhookUrlsOf } from '../../domain/crews/crews.js';
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
@@ -35,7 +35,7 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
         summary: 'Resume an execution',
         description:
           'Approves or rejects the output of a task that waits for human input. Webhook URLs of the kickoff are not ' +
-          'reused: send every URL that should still receive callbacks.',
+          'reused: send every URL that should still receive callbacks. Without any, a `warning` names those that get no more.',
         body: resumeRequestSchema,
         example: {
           execution_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
@@ -56,7 +56,8 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
         const status = await applyFeedback(deps, newFeedback(execution, task, body, urls));
-        respond({ status, message: MESSAGES[status] });
+        const warning = endedCallbacks(execution.urls, urls);
+        respond({ status, message: MESSAGES[status], ...(warning && { warning }) });
       },
     ),
   );
@@ -70,6 +71,13 @@ function requireWaitingTask(execution: CrewExecutionRecord, id: string): CrewTas
   if (!task) throw new ServiceError('NOT_FOUND', `There is no task "${id}" in this execution.`);
   if (task.status === 'pending_human_input') return task;
   throw new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
+}
+
+/** @returns a warning when the decision names no URLs, and so ends all callbacks of the execution */
+function endedCallbacks(before: WebhookUrls, now: WebhookUrls): string | undefined {
+  const ended = Object.keys(webhookFieldsOf(before));
+  if (ended.length === 0 || Object.keys(webhookFieldsOf(now)).length > 0) return undefined;
+  return `No URL was sent, so there are no more callbacks to ${ended.join(', ')} of this execution.`;
 }
 
 /** The feedback is on the attempt that the person has seen: it is rejected if there is a newer one. */

@@ -90,13 +90,24 @@ export async function listWaiting(options: ServerOptions): Promise<void> {
 export async function respond(
   execution_id: string,
   is_approve: boolean,
-  { feedback, ...options }: ServerOptions & { feedback?: string },
+  { feedback, webhook, ...options }: ServerOptions & { feedback?: string; webhook?: string | false },
 ): Promise<void> {
   const client = findServer(options).client('crew_org');
   const output = await findWaiting(client, execution_id);
-  const body = { execution_id, task_id: output.task_id, is_approve, human_feedback: feedback ?? 'Approved.' };
+  const urls = callbacksAfter(output, webhook);
+  const body = { execution_id, task_id: output.task_id, is_approve, human_feedback: feedback ?? 'Approved.', ...urls };
   const data = await bodyOf(client.POST('/crews/{crew}/resume', { params: { path: { crew: output.crew } }, body }));
-  print({ json: options.json, data }, () => data.message);
+  const receivers = [...new Set(Object.values(urls).filter((url) => url !== undefined))];
+  const goOn = receivers.length > 0 && `Callbacks go on to ${receivers.join(', ')}.`;
+  print({ json: options.json, data }, () => [data.message, goOn, data.warning].filter(Boolean).join('\n'));
+}
+
+/** @param webhook a receiver of all events, false for none; by default the receivers stay */
+function callbacksAfter(output: Schemas['WaitingOutput'], webhook: string | false | undefined) {
+  if (webhook === false) return {};
+  if (webhook) return { taskWebhookUrl: webhook, stepWebhookUrl: webhook, crewWebhookUrl: webhook };
+  const { taskWebhookUrl, stepWebhookUrl, crewWebhookUrl } = output;
+  return { taskWebhookUrl, stepWebhookUrl, crewWebhookUrl };
 }
 
 /** `postback crews cancel` */

@@ -237,12 +237,16 @@ function addCrews(program: Command): void {
   remote(crews.command('approve'))
     .description('approve the output of an execution')
     .argument('<execution>')
-    .option('--feedback <text>', 'a note for the record')
+    .option('--feedback <text>', 'context for the tasks that follow')
+    .option('--webhook <url>', 'receiver of all events from now on (default: the receivers so far)')
+    .option('--no-webhook', 'end the callbacks of the execution')
     .action(run(async (options, id) => (await import('./crews.js')).respond(id, true, options)));
   remote(crews.command('reject'))
     .description('reject the output of an execution, which then tries again with your feedback')
     .argument('<execution>')
     .requiredOption('--feedback <text>', 'what to change')
+    .option('--webhook <url>', 'receiver of all events from now on (default: the receivers so far)')
+    .option('--no-webhook', 'end the callbacks of the execution')
     .action(run(async (options, id) => (await import('./crews.js')).respond(id, false, options)));
   remote(crews.command('cancel'))
     .description('cancel an execution')

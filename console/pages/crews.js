@@ -63,7 +63,14 @@ const CALLBACKS = [
 function Waiting({ output, onDecided }) {
   const { crew, execution_id, task_id, agent, attempt, waiting_since, deadline } = output;
   const [feedback, setFeedback] = useState('');
-  const [urls, setUrls] = useState(/** @type {Record<string, string>} */ ({}));
+  // The receivers so far, which a decision ends unless it names them again.
+  const [urls, setUrls] = useState(
+    /** @type {Record<string, string>} */ (
+      Object.fromEntries(
+        CALLBACKS.map(([name]) => [name, /** @type {any} */ (output)[/** @type {string} */ (name)] ?? '']),
+      )
+    ),
+  );
   const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   /** @param {boolean} is_approve */
   const decide = async (is_approve) => {
@@ -75,8 +82,11 @@ function Waiting({ output, onDecided }) {
     const given = Object.fromEntries(Object.entries(urls).filter(([, url]) => url.trim()));
     const body = { execution_id, task_id, is_approve, human_feedback: feedback.trim() || 'Approved.', ...given };
     try {
-      const { message } = await call('POST', `/crews/${encodeURIComponent(crew)}/resume`, { body, as: 'crew' });
-      await onDecided(`${crew}, ${task_id}: ${message}`);
+      const { message, warning } = await call('POST', `/crews/${encodeURIComponent(crew)}/resume`, {
+        body,
+        as: 'crew',
+      });
+      await onDecided(`${crew}, ${task_id}: ${message}${warning ? ` ${warning}` : ''}`);
     } catch (fault) {
       setError(/** @type {Error} */ (fault));
     }
@@ -93,9 +103,9 @@ function Waiting({ output, onDecided }) {
         <textarea rows="2" maxlength="20000" value=${feedback} placeholder="What should change, if you reject it"
           onInput=${(/** @type {any} */ event) => setFeedback(event.target.value)}></textarea>
       </label>
-      <details>
+      <details open=${Object.values(urls).some((url) => url !== '')}>
         <summary>Callbacks after this decision</summary>
-        <p class="muted">The addresses of the kickoff are not used again: name those that should still be called.</p>
+        <p class="muted">These addresses are called from now on. An empty field ends its callbacks.</p>
         <div class="filters">
           ${CALLBACKS.map(
             ([name, label]) => html`

@@ -161,6 +161,15 @@ export function webhookUrlsOf(body: {
   };
 }
 
+/** @returns the URLs as fields of a request or a response, without absent ones */
+export function webhookFieldsOf({ task, step, crew }: WebhookUrls) {
+  return {
+    ...(task === null ? {} : { taskWebhookUrl: task }),
+    ...(step === null ? {} : { stepWebhookUrl: step }),
+    ...(crew === null ? {} : { crewWebhookUrl: crew }),
+  };
+}
+
 /** A tool that `crew.yaml` describes. Its definition is stored with executions, so it names secrets and holds none. */
 export type HttpTool = OpenApiTool | McpServer;
 

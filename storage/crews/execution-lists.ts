@@ -57,7 +57,7 @@ export function createExecutionLists(crewExecutions: OrganisationRecords<CrewExe
             $or: [{ waiting_since: { $gt: after.at } }, { waiting_since: after.at, _id: { $gt: after.id } }],
           }),
         })
-        .project<CrewExecutionRecord>({ inputs: 0, meta: 0, urls: 0 })
+        .project<CrewExecutionRecord>({ inputs: 0, meta: 0 })
         .sort({ waiting_since: 1, _id: 1 })
         .limit(limit)
         .toArray();

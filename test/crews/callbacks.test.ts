@@ -104,14 +104,20 @@ describe('callbacks of crews', () => {
   test('a resume ends the callbacks for which it has no URL', async () => {
     const silent = await crew.start(INPUTS, urls('silent'));
     await crew.reaches(silent, 'pending_human_input');
-    await crew.resume(silent, { task_id: 'draft_reply', is_approve: true });
+    // Whoever decides sees what would end, and is told what has ended.
+    expect((await crew.request('GET', `/crews/support-reply/${silent}/status`)).body).toMatchObject(urls('silent'));
+    const { waiting } = (await crew.request('GET', '/crews/waiting')).body as { waiting: { execution_id: string }[] };
+    expect(waiting.find(({ execution_id }) => execution_id === silent)).toMatchObject(urls('silent'));
+    const { body } = await crew.resume(silent, { task_id: 'draft_reply', is_approve: true });
+    expect(body).toMatchObject({ warning: expect.stringContaining('taskWebhookUrl, stepWebhookUrl, crewWebhookUrl') });
     await crew.reaches(silent, 'completed');
     expect(await deliveries(silent)).toHaveLength(4);
 
     const some = await crew.start(INPUTS, urls('some'));
     await crew.reaches(some, 'pending_human_input');
     const { crewWebhookUrl } = urls('later');
-    await crew.resume(some, { task_id: 'draft_reply', is_approve: false, crewWebhookUrl });
+    const partly = await crew.resume(some, { task_id: 'draft_reply', is_approve: false, crewWebhookUrl });
+    expect(partly.body).not.toHaveProperty('warning');
     await crew.reaches(some, 'pending_human_input', { task: 'draft_reply', count: 2 });
     expect(await deliveries(some)).toHaveLength(4);
     await crew.resume(some, { task_id: 'draft_reply', is_approve: true, crewWebhookUrl });
