@@ -10,7 +10,7 @@ import { CACHE } from './supported-node.mjs';
 
 /** Written by bin/pack.mjs: the manifest with the dependencies, the lock file, and the name of the build. */
 export const RELEASE = join(root, 'dist', 'release');
-export const RELEASES = join(CACHE, 'releases');
+const RELEASES = join(CACHE, 'releases');
 
 /** A short name for contents. */
 export function nameOf(...contents) {

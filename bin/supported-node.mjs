@@ -7,7 +7,7 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
 /** The HTTP client (undici 8) needs it. */
-export const MINIMUM_NODE = [22, 19];
+const MINIMUM_NODE = [22, 19];
 /** What a user keeps between starts: `$XDG_CACHE_HOME/postback`, else `~/.cache/postback`. */
 export const CACHE = join(process.env.XDG_CACHE_HOME || join(process.env.HOME || homedir(), '.cache'), 'postback');
 /**

@@ -29,7 +29,7 @@ export function scoreOf({ labels }: Paragraph, graph: Graph): Score {
 export const statedRelations = ({ relations }: Graph): Relation[] =>
   relations.filter(({ relation }) => relation !== CO_OCCURS);
 
-export function confirms(label: Label, { source, relation, target }: Relation): boolean {
+function confirms(label: Label, { source, relation, target }: Relation): boolean {
   return (
     isOneOf(label.source, source) &&
     isOneOf(label.target, target) &&

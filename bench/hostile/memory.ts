@@ -3,8 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Pause between two samples. */
 const EVERY_MS = 100;
 
-export type MemoryWatch = ReturnType<typeof watchMemory>;
-
 /**
  * Samples the memory (`VmRSS`) of processes with all their children, from /proc; 0 without /proc.
  * @param pids by name; a process may be replaced after a crash

@@ -90,7 +90,7 @@ export function needOf({ cpu, oplog, stored, indexed, sent }: UnitCost, rate: nu
 }
 
 /** Bytes of one unit as `npm run bench -- footprint` counted them; the page has them in its table. */
-export const COUNTED = {
+const COUNTED = {
   /** Of a delivery that succeeds at once, with a workflow or without: its record, its claim, its outcome. */
   delivery: { oplog: 2_070, onDisk: 123 + 240 },
   /** Of a text of 2 KB, one of 100 in a request. */
@@ -98,7 +98,7 @@ export const COUNTED = {
 } as const;
 
 /** @returns the measured costs of a delivery without a workflow, and of a text with its delivery. @throws Error without these results */
-export function unitCosts(results: ReadonlyMap<string, BenchResult>): Record<'delivery' | 'item', UnitCost> {
+function unitCosts(results: ReadonlyMap<string, BenchResult>): Record<'delivery' | 'item', UnitCost> {
   const figure = (bench: string, group: string, name: string): Figure => {
     const found = results.get(bench)?.groups[group]?.find((each) => each.name === name);
     if (!found) throw new Error(`no result of ${bench}: ${group}, ${name}`);

@@ -22,7 +22,7 @@ export interface MeasuredEngine {
   close(): Promise<void>;
 }
 
-export const OPENSEARCH_HEAP_MB = 512;
+const OPENSEARCH_HEAP_MB = 512;
 
 export const ENGINES: Record<SearchEngine, (folder: string) => Promise<MeasuredEngine>> = {
   async lancedb(folder) {

@@ -23,7 +23,7 @@ export const question = (query: string, rest: Partial<SearchRequest> = {}): Sear
 });
 export const vector = (...numbers: number[]) => Float32Array.from(numbers);
 
-export const PAPERS = [
+const PAPERS = [
   row('wing:0', 'The lift of a wing in a propeller slipstream', { vector: vector(1, 0, 0, 0) }),
   row('heat:0', 'Heat transfer to a flat plate. The transfer of heat was measured', { vector: vector(0, 1, 0, 0) }),
   row('shock:0', 'Shock waves and the boundary layer on a flat plate', { vector: vector(0, 0.8, 0.6, 0) }),

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { startHttpServer } from './http-server.js';
 
-export type ToolServer = Awaited<ReturnType<typeof startToolServer>>;
-
 interface ToolRequest {
   method: string;
   path: string;
