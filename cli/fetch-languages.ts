@@ -13,10 +13,9 @@ import { print } from './remote/output.js';
 export async function fetchLanguages(
   names: readonly string[],
   { to, json }: { to?: string; json?: boolean },
-  env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
   const languages = names.length > 0 ? names.map(languageOf) : OCR_LANGUAGES.filter((language) => language !== 'en');
-  const folder = resolve(to ?? readConfig(env).POSTBACK_OCR_LANGUAGES_DIR);
+  const folder = resolve(to ?? readConfig(process.env).POSTBACK_OCR_LANGUAGES_DIR);
   const files: string[] = [];
   for (const language of languages) {
     const file = obtainLanguage(language, folder).catch(({ reason }: LanguageDataError) => {

@@ -73,9 +73,9 @@ export function createApiKeys({ apiKeys, now: clock }: { apiKeys: Collection<Api
     },
 
     /** Whether the key can still be used. */
-    async isActive(id: string, now = clock()): Promise<boolean> {
+    async isActive(id: string): Promise<boolean> {
       const record = await apiKeys.findOne({ _id: id, revoked_at: null });
-      return record !== null && (record.expires_at === null || record.expires_at > now);
+      return record !== null && (record.expires_at === null || record.expires_at > clock());
     },
 
     /** @returns all keys, or those of one organisation, newest first */

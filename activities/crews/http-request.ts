@@ -85,16 +85,19 @@ export function ownHeaders(
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), fill(text)]));
 }
 
+const CACHE_MS = 10 * 60_000;
+const MAX_CACHED = 200;
+
 /** Keeps what a server said for a while, so that not every model call asks for it again. */
-export function createCache<Value>(lifetimeMs: number, maxEntries = 200) {
+export function createCache<Value>() {
   const entries = new Map<string, { value: Promise<Value>; until: number }>();
   return (key: string, load: () => Promise<Value>): Promise<Value> => {
     const found = entries.get(key);
     if (found && found.until > Date.now()) return found.value;
     const value = load();
     entries.delete(key);
-    entries.set(key, { value, until: Date.now() + lifetimeMs });
-    if (entries.size > maxEntries) entries.delete(entries.keys().next().value!);
+    entries.set(key, { value, until: Date.now() + CACHE_MS });
+    if (entries.size > MAX_CACHED) entries.delete(entries.keys().next().value!);
     value.catch(() => entries.delete(key));
     return value;
   };

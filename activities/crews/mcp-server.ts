@@ -6,7 +6,6 @@ import { asToolError, ToolError } from './tool.js';
 
 /** https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#streamable-http */
 const PROTOCOL_VERSION = '2025-06-18';
-const CACHE_MS = 10 * 60_000;
 const MAX_PAGES = 10;
 
 /** Calls a method of a session. @param repeatable whether the request can be repeated after an error */
@@ -18,7 +17,7 @@ type Call = <Method extends Exclude<keyof ToolDocuments, 'openapi'>>(
 
 /** Tools of MCP servers, each call in a session of its own. */
 export function createMcpTools(http: ToolHttp, documents: ToolDocumentReader) {
-  const cached = createCache<ToolOffer[]>(CACHE_MS);
+  const cached = createCache<ToolOffer[]>();
 
   return {
     /** @returns the server's tools by their names at the server */

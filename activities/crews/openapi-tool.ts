@@ -4,11 +4,9 @@ import type { Operation, Parameter, ToolDocumentReader } from '../../providers/c
 import { createCache, namesSecrets, ownHeaders, sendToolRequest, type ToolHttp } from './http-request.js';
 import { asToolError, ToolError } from './tool.js';
 
-const CACHE_MS = 10 * 60_000;
-
 /** Operations of APIs as tools. The body of a request is the argument `body`. */
 export function createOpenApiTools(http: ToolHttp, documents: ToolDocumentReader) {
-  const cached = createCache<Operation>(CACHE_MS);
+  const cached = createCache<Operation>();
   const operationOf = (tool: OpenApiTool, signal: AbortSignal) =>
     cached(JSON.stringify(tool), () => loadOperation(http, documents, tool, signal));
 

@@ -36,10 +36,12 @@ const CONCURRENT_STARTS = 5;
 /** Starts that wait. The reconciler makes the others. */
 const MAX_WAITING = 1_000;
 
-export function createFailedDeliveryHandoff(
-  { deliveries, starters, log, now }: HandoffDependencies,
-  maxOpen = MAX_OPEN,
-): FailedDeliveryHandoff {
+export function createFailedDeliveryHandoff({
+  deliveries,
+  starters,
+  log,
+  now,
+}: HandoffDependencies): FailedDeliveryHandoff {
   const rooms = new Map<string, { left: number; until: number }>();
   const backlogs = new Map<string, number>();
   const waiting: (() => Promise<void>)[] = [];
@@ -77,8 +79,8 @@ export function createFailedDeliveryHandoff(
     const key = keyOf(claimed);
     let room = rooms.get(key);
     if (!room || room.until < performance.now()) {
-      const failed = await deliveries.countFailed(claimed.org, claimed.event_type, maxOpen);
-      room = { left: maxOpen - failed, until: performance.now() + VALID_MS };
+      const failed = await deliveries.countFailed(claimed.org, claimed.event_type, MAX_OPEN);
+      room = { left: MAX_OPEN - failed, until: performance.now() + VALID_MS };
       if (rooms.size >= MAX_ROOMS) rooms.clear();
       rooms.set(key, room);
     }

@@ -17,12 +17,9 @@ export interface CallbackKeys {
 }
 
 /** @returns the keys that are given, and the public key of the server if one responds */
-export async function callbackKeys(
-  options: VerifyOptions,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<CallbackKeys> {
+export async function callbackKeys(options: VerifyOptions): Promise<CallbackKeys> {
   const { secret = [], publicKey } = options;
-  const secrets = secret.length > 0 ? secret : [env.POSTBACK_SIGNING_SECRET ?? ''].filter(Boolean);
+  const secrets = secret.length > 0 ? secret : [process.env.POSTBACK_SIGNING_SECRET ?? ''].filter(Boolean);
   const publicKeyPem = publicKey === undefined ? await publicKeyOf(options) : readFileSync(publicKey, 'utf8');
   return { secret: secrets, publicKeyPem };
 }

@@ -35,8 +35,8 @@ interface Access {
  * instance that `npm start` runs in this folder.
  * @throws Error when there is none
  */
-export function findServer(options: ServerOptions, env: NodeJS.ProcessEnv = process.env): Server {
-  const { url, keys, source, temporalUiUrl = null } = findAccess(options, env);
+export function findServer(options: ServerOptions): Server {
+  const { url, keys, source, temporalUiUrl = null } = findAccess(options, process.env);
   const address = url.replace(/\/$/, '');
   return {
     url: address,

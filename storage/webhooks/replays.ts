@@ -28,8 +28,10 @@ export interface ReplayRecord {
 
 export type Replays = ReturnType<typeof createReplays>;
 
-/** @param retentionMs how long a finished replay is kept */
-export function createReplays({ replays }: { replays: OrganisationRecords<ReplayRecord> }, retentionMs = 30 * DAY_MS) {
+/** How long a finished replay is kept. */
+const RETENTION_MS = 30 * DAY_MS;
+
+export function createReplays({ replays }: { replays: OrganisationRecords<ReplayRecord> }) {
   return {
     async add(replay: ReplayRecord, tx?: ClientSession): Promise<void> {
       await replays.forOrg(replay.org).insertOne(replay, { session: tx });
@@ -51,7 +53,7 @@ export function createReplays({ replays }: { replays: OrganisationRecords<Replay
     /** running -> completed | cancelled */
     async end(org: string, replayId: string, status: 'completed' | 'cancelled'): Promise<void> {
       const now = new Date();
-      const expires_at = new Date(now.getTime() + retentionMs);
+      const expires_at = new Date(now.getTime() + RETENTION_MS);
       await replays
         .forOrg(org)
         .updateOne({ _id: replayId, status: 'running' }, { $set: { status, updated_at: now, expires_at } });
