@@ -44,18 +44,5 @@ export function groupByWorkflow<Entry>(
   records: readonly Entry[],
   groupOf: (record: Entry) => string | undefined,
 ): Entry[][] {
-  const units: Entry[][] = [];
-  const groups = new Map<string, Entry[]>();
-  for (const record of records) {
-    const key = groupOf(record);
-    const unit = key === undefined ? undefined : groups.get(key);
-    if (unit) {
-      unit.push(record);
-      continue;
-    }
-    const opened = [record];
-    units.push(opened);
-    if (key !== undefined) groups.set(key, opened);
-  }
-  return units;
+  return [...Map.groupBy<unknown, Entry>(records, (record) => groupOf(record) ?? record).values()];
 }

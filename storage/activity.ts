@@ -119,8 +119,8 @@ export function createActivity(collections: {
         .toArray();
       return {
         by_status: counts(found!.by_status),
-        attempts: intervalsOf(found!.attempts).map((groups) => ({
-          at: new Date(from.getTime() + groups[0]!._id.interval * intervalMs),
+        attempts: [...Map.groupBy(found!.attempts, ({ _id }) => _id.interval)].map(([interval, groups]) => ({
+          at: new Date(from.getTime() + interval * intervalMs),
           succeeded: groups.reduce((sum, { succeeded }) => sum + succeeded, 0),
           failed: groups.reduce((sum, { failed }) => sum + failed, 0),
           p50_ms: percentile(groups, 0.5),
@@ -143,17 +143,6 @@ interface AttemptGroup {
   succeeded: number;
   failed: number;
   longest_ms: number;
-}
-
-/** @param groups sorted by their interval */
-function intervalsOf(groups: readonly AttemptGroup[]): AttemptGroup[][] {
-  const intervals: AttemptGroup[][] = [];
-  for (const group of groups) {
-    const last = intervals.at(-1);
-    if (last?.[0]?._id.interval === group._id.interval) last.push(group);
-    else intervals.push([group]);
-  }
-  return intervals;
 }
 
 /** @param groups of one interval, the shortest first. @returns milliseconds: of the longest attempt of the group that holds it */

@@ -100,12 +100,7 @@ async function take(due: DueDeliveries, heads: readonly QueueHead[], reserved: R
 function inTurn(heads: readonly QueueHead[], turns: Turns): Map<string, QueueHead[]> {
   const byTurn = (turn: ReadonlyMap<string, number>) => (a: string, b: string) =>
     (turn.get(a) ?? 0) - (turn.get(b) ?? 0);
-  const organisations = new Map<string, QueueHead[]>();
-  for (const head of heads) {
-    const receivers = organisations.get(head.org);
-    if (receivers) receivers.push(head);
-    else organisations.set(head.org, [head]);
-  }
+  const organisations = Map.groupBy(heads, ({ org }) => org);
   const compare = byTurn(turns.receivers);
   for (const receivers of organisations.values()) receivers.sort((a, b) => compare(a.receiver, b.receiver));
   return new Map([...organisations].sort(([a], [b]) => byTurn(turns.organisations)(a, b)));

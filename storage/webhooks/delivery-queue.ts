@@ -156,16 +156,11 @@ export const HEADS: Document[] = [
  * @returns a filter for the deliveries that have not changed since they were read; null for so many receivers that reading again is cheaper
  */
 function unchangedSince(read: readonly DeliveryRecord[]): Filter<DeliveryRecord> | null {
-  const byReceiver = new Map<string, { ids: string[]; latest: number }>();
-  for (const { _id, receiver, updated_at } of read) {
-    const group = byReceiver.get(receiver) ?? { ids: [], latest: 0 };
-    group.ids.push(_id);
-    group.latest = Math.max(group.latest, updated_at.getTime());
-    byReceiver.set(receiver, group);
-  }
+  const byReceiver = Map.groupBy(read, ({ receiver }) => receiver);
   if (byReceiver.size > MAX_RECEIVERS_COMPARED) return null;
-  const groups = [...byReceiver.values()].map(({ ids, latest }) => {
-    return { _id: { $in: ids }, updated_at: { $lte: new Date(latest) } };
+  const groups = [...byReceiver.values()].map((deliveries) => {
+    const latest = Math.max(...deliveries.map(({ updated_at }) => updated_at.getTime()));
+    return { _id: { $in: deliveries.map(({ _id }) => _id) }, updated_at: { $lte: new Date(latest) } };
   });
   return groups.length === 1 ? { updated_at: groups[0]!.updated_at } : { $or: groups };
 }

@@ -41,23 +41,14 @@ export const claimFilter = ({ _id, org, claim }: DeliveryRecord) => ({
  * @param retentionMs how long a finished delivery is kept
  */
 export function outcomeUpdates(outcomes: readonly Outcome[], now: Date, retentionMs: number): Update[] {
-  const groups = new Map<string, Outcome[]>();
-  const updates: Update[] = [];
-  for (const outcome of outcomes) {
+  const groups = Map.groupBy<unknown, Outcome>(outcomes, (outcome) => {
     const { claimed, recorded } = outcome;
-    if (recorded.status === 'delivered' && recorded.sent) {
-      const key = JSON.stringify([claimed.org, claimed.claim, recorded.url]);
-      const group = groups.get(key);
-      if (group) group.push(outcome);
-      else groups.set(key, [outcome]);
-    } else {
-      updates.push(single(outcome, now, retentionMs));
-    }
-  }
-  for (const group of groups.values()) {
-    updates.push(group.length === 1 ? single(group[0]!, now, retentionMs) : deliveredTogether(group, now, retentionMs));
-  }
-  return updates;
+    const isShared = recorded.status === 'delivered' && recorded.sent;
+    return isShared ? JSON.stringify([claimed.org, claimed.claim, recorded.url]) : outcome;
+  });
+  return [...groups.values()].map((group) =>
+    group.length === 1 ? single(group[0]!, now, retentionMs) : deliveredTogether(group, now, retentionMs),
+  );
 }
 
 function single(outcome: Outcome, now: Date, retentionMs: number): Update {

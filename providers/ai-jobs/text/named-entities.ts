@@ -31,15 +31,14 @@ export function analyse({
     .flatMap((entity) => entity.mentions.map((mention) => ({ entity, mention })))
     .sort((a, b) => length(b.mention) - length(a.mention));
   const covered = new Uint8Array(text.length);
-  const chosen = new Map<Entity, Span[]>();
-  for (const { entity, mention } of spans) {
-    if (covered.subarray(mention.start, mention.end).includes(1)) continue;
+  const chosen = spans.filter(({ mention }) => {
+    if (covered.subarray(mention.start, mention.end).includes(1)) return false;
     covered.fill(1, mention.start, mention.end);
-    chosen.set(entity, [...(chosen.get(entity) ?? []), mention]);
-  }
-  const entities = [...chosen].map(([entity, mentions]) => ({
+    return true;
+  });
+  const entities = [...Map.groupBy(chosen, ({ entity }) => entity)].map(([entity, found]) => ({
     ...entity,
-    mentions: mentions.sort((a, b) => a.start - b.start),
+    mentions: found.map(({ mention }) => mention).sort((a, b) => a.start - b.start),
   }));
   return {
     output: { entities: entities.sort((a, b) => a.mentions[0]!.start - b.mentions[0]!.start) },
