@@ -34,7 +34,7 @@ export interface LargeItemDependencies extends EndItemsDependencies, ReadItemDep
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
   chunks: ClearItemsDependencies['chunks'] &
     IndexTogetherDependencies['chunks'] &
-    Pick<Chunks, 'listEmbedded' | 'listTexts' | 'put' | 'setVectors'>;
+    Pick<Chunks, 'listTexts' | 'put'>;
   graph: ClearItemsDependencies['graph'] & IndexTogetherDependencies['graph'];
   index: IndexTogetherDependencies['index'];
   itemCatalogue: IndexTogetherDependencies['itemCatalogue'];
