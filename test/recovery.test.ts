@@ -4,7 +4,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import { scanJob } from './ai-jobs/work-in-progress.js';
 import { sync } from './connectors/work-in-progress.js';
 import { lostItem, scannedItem, tenItems } from './content/work-in-progress.js';
@@ -20,7 +19,7 @@ import { makeKey, withDb } from './support/product.js';
 import type { Receiver } from './support/receiver.js';
 import { aiJobRecord, deliveryRecord } from './support/records.js';
 
-// Kills processes, so it starts its own product, and only one: a killed worker's activities wait for their heartbeat
+// Kills processes, so it starts its own, and each as seldom as it can: a killed worker's activities wait for their heartbeat
 // timeouts all at the same time.
 describe('crashes lose nothing', () => {
   const org = 'recovery';
@@ -71,6 +70,7 @@ describe('crashes lose nothing', () => {
         sync: sync(own),
         lost: lostItem(own),
       };
+      for (const work of Object.values(works)) await work.prepare?.();
       // Work that can be held is started first, and work that finishes quickly is started last.
       for (const stage of [[works.call, works.sync], [works.scan, works.job, works.lost], [works.ten]])
         await Promise.all(stage.map((work) => work.begin()));
@@ -112,15 +112,6 @@ describe('crashes lose nothing', () => {
     expect(embedder.pid()).not.toBe(killed);
   });
 
-  test('kill -9 of the API right after its response loses no item of a large request', async () => {
-    const text = 'The keeper lit the lamp in the evening.';
-    const memories = Array.from({ length: 40 }, (_, n) => ({ id: `api-killed-${n}`, text: `Note ${n}. ${text}` }));
-    const response = await api.ingest({ database: 'crash', memories: JSON.stringify(memories) });
-    expect(response.body.data.success_count).toBe(40);
-    process.kill(own.product.api.pid(), 'SIGKILL');
-    await eventually('forty webhooks', () => new Set(receiver.received.map(({ json }) => json.id)).size === 40);
-  });
-
   describe('a process that died before it started a workflow', () => {
     /** An item as an ingest request stores it. */
     const itemOf = (databaseId: string, id: string, indexing_status: string, check_at: Date) => ({
@@ -144,8 +135,6 @@ describe('crashes lose nothing', () => {
       created_at: check_at,
       updated_at: check_at,
     });
-
-    beforeAll(() => eventually('the API is back', async () => (await fetch(`${own.product.apiUrl}/healthz`)).ok));
 
     test('the reconciler starts the workflows of items and deliveries', async () => {
       const now = new Date();
@@ -190,68 +179,51 @@ describe('crashes lose nothing', () => {
     });
   });
 
-  describe('while an execution of a crew waits for a person', () => {
-    const FACTS = { name: 'Ada', facts: 'The ship leaves at nine. The cat is fed twice a day. Ada has the keys.' };
+  describe('kill -9 of API and worker', () => {
     const task_id = 'write_letter';
+    const notes = Array.from({ length: 40 }, (_, n) => ({
+      id: `api-killed-${n}`,
+      text: `Note ${n}. The lamp is lit.`,
+    }));
     let letter: CrewClient;
+    let execution: string;
 
-    async function connect(): Promise<void> {
+    beforeAll(async () => {
       const { key } = await makeKey(own.product.mongodbUri, org, 'crew_org');
       letter = createCrewClient(own.product.apiUrl, 'letter', key);
-    }
-    beforeAll(connect);
-
-    /** A delivery whose only attempt is in progress. */
-    async function deliveryToAHangingReceiver() {
-      const owner = await clientOf('recovery-hanging', own.product);
-      const hanging = await registeredReceiver(owner);
-      hanging.hold = () => new Promise(() => undefined);
-      await owner.createDatabase('hanging');
-      await owner.ingest({ database: 'hanging', memories: JSON.stringify([{ id: 'late', text: 'The lamp is out.' }]) });
-      await hanging.waitFor('the attempt', () => true);
-      const record = () =>
-        withDb(
-          own.product.mongodbUri,
-          async (db) => (await db.collection<DeliveryRecord>('deliveries').findOne({ org: 'recovery-hanging' }))!,
-        );
-      return { receiver: hanging, record };
-    }
-
-    test('a restart of the whole product: it still waits, and continues; an attempt in progress is repeated', async () => {
-      const id = await letter.start(FACTS);
-      const paused = await letter.reaches(id, 'pending_human_input');
-      const hanging = await deliveryToAHangingReceiver();
-      await own.product.worker.stop();
-      // The worker has given its claim back, so the next worker does not wait until it expires.
-      expect(await hanging.record()).toMatchObject({ status: 'pending', attempts: 1 });
-      await own.restart();
-      await connect();
-      hanging.receiver.hold = undefined;
-      await eventually('delivered', async () => (await hanging.record()).status === 'delivered');
-      await hanging.receiver.close();
-      expect(await letter.status(id)).toMatchObject({ status: 'pending_human_input', tasks: paused.tasks });
-      const response = await letter.resume(id, { task_id: paused.current_task, is_approve: true });
-      expect(response).toMatchObject({ status: 200 });
-      await letter.reaches(id, 'completed');
-    });
-
-    test('kill -9 of API and worker: it continues with the crew as it was at kickoff', async () => {
-      const id = await letter.start(FACTS);
-      await letter.reaches(id, 'pending_human_input');
+      execution = await letter.start({
+        name: 'Ada',
+        facts: 'The ship leaves at nine. The cat is fed twice a day. Ada has the keys.',
+      });
+      await letter.reaches(execution, 'pending_human_input');
       const other = 'other:\n  description: D\n  expected_output: E\n  agent: writer\n';
       writeFileSync(join(own.crewsDir, 'letter', 'tasks.yaml'), other);
+      const response = await api.ingest({ database: 'crash', memories: JSON.stringify(notes) });
       for (const { pid } of [own.product.api, own.product.worker]) process.kill(pid(), 'SIGKILL');
+      expect(response.body.data.success_count).toBe(40);
+    });
+
+    test('right after its response: no item of a large request is lost', () =>
+      eventually('forty webhooks', () => {
+        const delivered = new Set(receiver.received.map(({ json }) => json.id));
+        return notes.every(({ id }) => delivered.has(id));
+      }));
+
+    test('while an execution of a crew waits for a person: it continues with the crew as it was at kickoff', async () => {
       await eventually('the API knows the changed crew', async () => {
         const { crews } = (await letter.get('/crews')).body;
         const crew = crews.find(({ name }: { name: string }) => name === 'letter');
         return crew.tasks[0].task_id === 'other';
       });
       const human_feedback = 'Tell who has the keys.';
-      expect(await letter.resume(id, { task_id, is_approve: false, human_feedback })).toMatchObject({ status: 200 });
-      const again = await letter.reaches(id, 'pending_human_input', { task: task_id, count: 2 });
+      expect(await letter.resume(execution, { task_id, is_approve: false, human_feedback })).toMatchObject({
+        status: 200,
+      });
+      const again = await letter.reaches(execution, 'pending_human_input', { task: task_id, count: 2 });
       expect(again.tasks).toHaveLength(1);
       expect(again.tasks[0].output).toContain('Ada has the keys.');
-      expect(await letter.resume(id, { task_id, is_approve: true })).toMatchObject({ body: { status: 'completed' } });
+      const approved = await letter.resume(execution, { task_id, is_approve: true });
+      expect(approved).toMatchObject({ body: { status: 'completed' } });
     });
   });
 });

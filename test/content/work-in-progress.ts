@@ -15,10 +15,12 @@ export function tenItems({ product }: CrashProduct): InterruptedWork {
   let api: Client;
   let receiver: Receiver;
   return {
-    async begin() {
+    async prepare() {
       api = await clientOf('ten-items', product);
       receiver = await registeredReceiver(api);
       await api.createDatabase(database);
+    },
+    async begin() {
       const text = 'The keeper lit the lamp in the evening. '.repeat(60);
       await api.ingest({ database, memories: JSON.stringify(ids.map((id) => ({ id, text: `Note ${id}. ${text}` }))) });
       await eventually('work in progress', async () => {

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
@@ -30,14 +30,11 @@ function killProcess(pid: number): boolean {
 
 /** @returns the pids of a process's children that do this work. Needs /proc. @param work part of the name of its module */
 export async function findChildren(parent: number, work: string): Promise<number[]> {
+  const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8');
   const found: number[] = [];
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const [stat, command] = await Promise.all(
-      ['stat', 'cmdline'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
-    );
-    const itsParent = Number(stat!.slice(stat!.lastIndexOf(')')).split(' ')[2]);
-    if (itsParent === parent && command!.includes('isolation/child') && command!.includes(work))
-      found.push(Number(pid));
+  for (const pid of children.trim().split(' ')) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (command.includes('isolation/child') && command.includes(work)) found.push(Number(pid));
   }
   return found;
 }
