@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { createJobClient } from '../support/job-client.js';
 import { registeredReceiver } from '../support/organisation.js';
 import { databaseBeside, makeKey, sharedProduct, startApi, withDb } from '../support/product.js';
+import { storeDelivery } from '../support/records.js';
 
 const open: EventStream[] = [];
 afterEach(async () => {
@@ -106,16 +107,23 @@ describe('the events of an organisation', () => {
   });
 
   test('continue after the last event that was read, or start again with a reset', async () => {
-    const key = await keyOf('events-resume');
+    const org = 'events-resume';
+    const key = await keyOf(org);
     const api = createClient(apiUrl, key);
-    await api.createDatabase('shelf');
+    const receiver = await registeredReceiver(api);
+    const deliver = (doc_id: string) => storeDelivery(mongodbUri, org, doc_id);
+    const delivered = (stream: EventStream, id: string) =>
+      stream.find(`${id} delivered`, ({ json }) => json.doc_id === id && json.status === 'delivered');
     const first = await listen(key);
-    await api.ingest({ database: 'shelf', memories: JSON.stringify([{ id: 'one', text: 'One.' }]) });
-    const read = await first.find('one', ({ json }) => json.id === 'one' && json.status === 'completed');
+    await deliver('one');
+    const read = await delivered(first, 'one');
     await first.close();
 
-    await api.ingest({ database: 'shelf', memories: JSON.stringify([{ id: 'two', text: 'Two.' }]) });
-    await api.ended('shelf', 'two');
+    await deliver('two');
+    await eventually('two delivered', async () => {
+      const { data } = (await api.get('/deliveries?status=delivered')).body;
+      return data.deliveries.length === 2;
+    });
     // With another listener, the change stream is open and further than this client.
     const present = await listen(key);
     const second = await listen(key, { lastEventId: read.id });
@@ -123,21 +131,17 @@ describe('the events of an organisation', () => {
       0,
       second.events.findIndex(({ event }) => event === 'ready'),
     );
-    const states = missed.map(({ json }) => `${json.id ?? json.doc_id} ${json.status}`);
-    expect([states[0], states.filter((state) => state === 'two completed').length]).toEqual(['two queued', 1]);
+    const states = missed.map(({ json }) => `${json.doc_id} ${json.status}`);
+    expect([states[0], states.filter((state) => state === 'two delivered').length]).toEqual(['two pending', 1]);
     expect(present.data()).toEqual([]);
 
     for (const lastEventId of ['1.1.1', '4294967295.1.1', 'not an id']) {
       const lost = await listen(key, { lastEventId });
       expect(lost.events).toEqual([expect.objectContaining({ event: 'reset', json: { reason: expect.any(String) } })]);
-      await api.ingest({
-        database: 'shelf',
-        upsert: 'true',
-        memories: JSON.stringify([{ id: 'three', text: lastEventId }]),
-      });
-      await lost.find('an event after the reset', ({ json }) => json.id === 'three');
-      await api.ended('shelf', 'three');
+      await deliver(lastEventId);
+      await delivered(lost, lastEventId);
     }
+    await receiver.close();
   });
 
   test('end when nothing happens, for a client that does not ask for a stream', async () => {

@@ -7,6 +7,7 @@ import { createJobClient } from '../support/job-client.js';
 import { clientOf } from '../support/organisation.js';
 import { createMerchant } from '../support/payments.js';
 import { makeKey, sharedProduct } from '../support/product.js';
+import { storeDelivery } from '../support/records.js';
 
 interface Delivery {
   delivery_id: string;
@@ -34,8 +35,7 @@ describe('the deliveries of all services', () => {
     // The callback of the crew fails for good.
     receiver.respond = ({ json }) => ({ status: json.event === 'crew_completed' ? 410 : 204 });
     await api.post('/webhooks/indexing', { url: receiver.url });
-    await api.createDatabase('library');
-    await api.ingest({ database: 'library', memories: '[{"id":"note","text":"The lamp was lit at dusk."}]' });
+    await storeDelivery(mongodbUri, org, 'note');
     const jobs = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);
     const job = await jobs.submit(
       'text/language_detection/eld',
