@@ -6,7 +6,7 @@ import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
 import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
 import { resealAll } from '../storage/sealed-fields.js';
 import { runningSettings, sealingKey } from './data-folder.js';
-import { print } from './remote/output.js';
+import { print, table } from './remote/output.js';
 
 interface Output {
   /** Print JSON. */
@@ -43,7 +43,7 @@ export async function createKey({ expires, json, crew, ...options }: NewKeyOptio
 export async function listKeys({ org, json }: Output & { org?: string }): Promise<void> {
   await withKeys(async (keys) => {
     const now = new Date();
-    const rows = (await keys.list(org)).map((key) => ({
+    const listed = (await keys.list(org)).map((key) => ({
       id: key._id,
       org: key.org,
       kind: key.kind,
@@ -54,9 +54,7 @@ export async function listKeys({ org, json }: Output & { org?: string }): Promis
       expires: key.expires_at?.toISOString() ?? 'never',
       state: key.revoked_at ? 'revoked' : key.expires_at && key.expires_at <= now ? 'expired' : 'active',
     }));
-    if (json) console.log(JSON.stringify({ keys: rows }, null, 2));
-    else if (rows.length === 0) console.log('No keys.');
-    else console.table(rows);
+    print({ json, data: { keys: listed } }, () => table(Object.keys(listed[0] ?? {}), listed.map(Object.values)));
   });
 }
 

@@ -3,9 +3,10 @@ import { defaultLimits } from '../runtime/config.js';
 import { openCollections } from '../storage/collections.js';
 import { createModelTokens } from '../storage/model-tokens.js';
 import { createOrganisations } from '../storage/organisations.js';
-import { createQuotas, type QuotaUse } from '../storage/quotas.js';
+import { createQuotas } from '../storage/quotas.js';
 import { createUsage } from '../storage/usage.js';
 import { runningSettings } from './data-folder.js';
+import { print, table } from './remote/output.js';
 
 interface Options {
   org: string;
@@ -41,7 +42,12 @@ async function change({ org, json }: Options, work: (stores: Organisation) => Pr
     await work(stores);
     const own = (await stores.organisations.find(org))?.limits ?? {};
     const usage = await stores.quotas.usageOf(org, new Date());
-    print(org, usage, own, json ?? false);
+    const quotas = QUOTAS.map((name) => ({ name, ...usage[name], set_for: name in own ? 'organisation' : 'all' }));
+    const data = { org, quotas: Object.fromEntries(quotas.map(({ name, ...quota }) => [name, quota])) };
+    print({ json, data }, () => {
+      const rows = quotas.map(({ name, used, limit, set_for }) => [name, used, limit ?? 'unlimited', set_for]);
+      return table(['quota', 'used', 'limit', 'set for'], rows);
+    });
   } finally {
     await stores.close();
   }
@@ -59,18 +65,6 @@ async function openOrganisations() {
     quotas: createQuotas({ ...collections, organisations, usage, modelTokens }, defaultLimits(config)),
     close: () => collections.mongoClient.close(),
   };
-}
-
-function print(org: string, usage: QuotaUse, own: Partial<Limits>, json: boolean): void {
-  const entries = QUOTAS.map((name) => {
-    return [name, { ...usage[name], set_for: name in own ? 'organisation' : 'all' }] as const;
-  });
-  if (json) {
-    console.log(JSON.stringify({ org, quotas: Object.fromEntries(entries) }, null, 2));
-    return;
-  }
-  const rows = entries.map(([name, { limit, ...rest }]) => [name, { limit: limit ?? 'unlimited', ...rest }]);
-  console.table(Object.fromEntries(rows));
 }
 
 function readAssignment(text: string): [Quota, number | null] {

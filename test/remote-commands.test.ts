@@ -102,6 +102,7 @@ describe('commands against a server', () => {
         code: 0,
         out: expect.stringMatching(/^1\. .*\n +A berth at the north quay/),
       });
+      expect(out).not.toContain('→');
       expect(await postback('query', 'x', '--database', 'nowhere')).toMatchObject({
         code: 1,
         err: expect.stringMatching(/nowhere.*404 DATABASE_NOT_FOUND, request req_/),
@@ -304,6 +305,8 @@ describe('commands against a server', () => {
       expect(rejected).toMatchObject({ code: 0, out: expect.stringContaining(`Callbacks go on to ${receiver.url}.`) });
       await eventually('the next attempt', async () => (await waits()).attempt > attempt);
       expect((await postback('crews', 'waiting')).out).toContain(kickoff_id);
+      const { output } = await waits();
+      expect((await postback('crews', 'status', crew, kickoff_id)).out).toContain(output);
       expect((await waits()).crewWebhookUrl).toBe(receiver.url);
       const approved = await postback('crews', 'approve', kickoff_id, '--no-webhook');
       expect(approved).toMatchObject({ code: 0, err: '', out: expect.stringContaining('no more callbacks') });

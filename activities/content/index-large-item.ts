@@ -32,9 +32,7 @@ export interface LargeItemDependencies extends EndItemsDependencies, ReadItemDep
   removedItems: InterruptDependencies['removedItems'];
   databases: Pick<Databases, 'isOpen'>;
   databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
-  chunks: ClearItemsDependencies['chunks'] &
-    IndexTogetherDependencies['chunks'] &
-    Pick<Chunks, 'listTexts' | 'put'>;
+  chunks: ClearItemsDependencies['chunks'] & IndexTogetherDependencies['chunks'] & Pick<Chunks, 'listTexts' | 'put'>;
   graph: ClearItemsDependencies['graph'] & IndexTogetherDependencies['graph'];
   index: IndexTogetherDependencies['index'];
   itemCatalogue: IndexTogetherDependencies['itemCatalogue'];

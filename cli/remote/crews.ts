@@ -52,7 +52,9 @@ export async function showExecution(crew: string, kickoff_id: string, options: S
       error,
       deadline: localTime(deadline),
     };
-    return [fields(details), table(['task', 'agent', 'status', 'attempts'], rows), result].filter(Boolean).join('\n\n');
+    const waiting = tasks.find((task) => task.status === 'pending_human_input')?.output;
+    const output = waiting ?? result;
+    return [fields(details), table(['task', 'agent', 'status', 'attempts'], rows), output].filter(Boolean).join('\n\n');
   });
 }
 

@@ -84,7 +84,7 @@ function addContent(program: Command): void {
   inCollection(remote(program.command('query')))
     .description('ask a database a question')
     .argument('<words...>', 'the question')
-    .option('--max <number>', 'hits', asNumber)
+    .option('--max <number>', 'hits', asNumber, 3)
     .addOption(new Option('--by <way>', 'how to search').choices(['hybrid', 'text', 'vector']))
     .option('--graph', 'also print the relations between what the hits mention')
     .option('--explain', 'print the parts of each score')

@@ -18,7 +18,15 @@ const SENTENCES = 3;
 export async function query(words: readonly string[], options: QueryOptions): Promise<void> {
   const { database, collection, max, by, graph, explain } = options;
   const question = words.join(' ');
-  const body = { query: question, database, collection, max_results: max, query_by: by, graph_context: graph, explain };
+  const body = {
+    query: question,
+    database,
+    collection,
+    max_results: max,
+    query_by: by,
+    graph_context: graph ?? false,
+    explain,
+  };
   const { data } = await bodyOf(findServer(options).client().POST('/query', { body }));
   print({ json: options.json, data }, () => {
     const hits = data.chunks.map((hit, place) => showHit(hit, place + 1, question));
