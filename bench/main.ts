@@ -8,7 +8,7 @@ import { deliveryList } from './deliveries.js';
 import { fairness } from './fairness.js';
 import { firstAttempts } from './first-attempts.js';
 import { footprint } from './footprint.js';
-import { fusion } from './fusion.js';
+import { fusion } from './fusion/index.js';
 import { fuzzing } from './fuzz/index.js';
 import { graph } from './graph/index.js';
 import { hanging } from './hanging.js';
@@ -56,7 +56,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   page: { run: page },
   fuzz: { run: fuzzing, argument: '[<cases>]' },
   schemathesis: { run: schemathesis, argument: '[<minutes>]' },
-  fusion: { run: (folder) => fusion(folder!), argument: '<folder>' },
+  fusion: { run: (folder, ...more) => fusion(folder!, ...more), argument: '<folder>...' },
   graph: { run: graph },
 };
 

@@ -22,7 +22,7 @@ export async function retrieval(folder: string): Promise<void> {
     for (let n = 0; n < documents.length; n += INGEST_BATCH) {
       const batch = documents
         .slice(n, n + INGEST_BATCH)
-        .map(({ title, ...document }) => ({ ...document, ...(title === null ? {} : { title }) }));
+        .map(({ id, title, text }) => ({ id, text, ...(title === null ? {} : { title }) }));
       await ingest(instance, 'collection', 'app_knowledge', batch);
     }
     await untilIndexed(instance.collections, documents.length);

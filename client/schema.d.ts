@@ -2627,9 +2627,9 @@ export interface components {
             };
             /** @description With `explain`: the parts of the score. */
             explain?: {
-                /** @description Score by text, from 0 to 1; null when that search lacks the chunk. */
+                /** @description Score by text, from 0 to 1; null when there was no search by text, or it found nothing. */
                 text: number | null;
-                /** @description Score by vectors, likewise. */
+                /** @description Score by vectors, likewise. A chunk that this search lacks is taken to be just below its last. */
                 vector: number | null;
                 /** @description The two together: the score before weights, recency and ratings. */
                 relevance: number;

@@ -39,8 +39,10 @@ const explainSchema = z
     text: z
       .number()
       .nullable()
-      .meta({ description: 'Score by text, from 0 to 1; null when that search lacks the chunk.' }),
-    vector: z.number().nullable().meta({ description: 'Score by vectors, likewise.' }),
+      .meta({ description: 'Score by text, from 0 to 1; null when there was no search by text, or it found nothing.' }),
+    vector: z.number().nullable().meta({
+      description: 'Score by vectors, likewise. A chunk that this search lacks is taken to be just below its last.',
+    }),
     relevance: z.number().meta({ description: 'The two together: the score before weights, recency and ratings.' }),
     weight: z.number().meta({ description: 'Weight of the collection, divided by the greatest weight.' }),
     recency: z.number().nullable().meta({ description: 'Place by age, from 0 to 1; null without `recency_bias`.' }),

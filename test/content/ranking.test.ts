@@ -19,21 +19,22 @@ const scores = (hits: readonly SearchHit[]) => hits.map(({ chunk_id, score }) =>
 const ids = (hits: readonly SearchHit[]) => hits.map(({ chunk_id }) => chunk_id);
 
 describe('scores within a ranking', () => {
-  test('run from 1 for the best hit to 0 for the last', () => {
-    expect(scores(textRelevance([hit('a', 12), hit('b', 8), hit('c', 4)]))).toEqual([
+  test('are shares of the best BM25 score', () => {
+    expect(scores(textRelevance([hit('a', 12), hit('b', 9), hit('c', 3)]))).toEqual([
       ['a', 1],
-      ['b', 0.5],
-      ['c', 0],
-    ]);
-    expect(scores(vectorRelevance([hit('a', 0.9), hit('b', -0.1)]))).toEqual([
-      ['a', 1],
-      ['b', 0],
+      ['b', 0.75],
+      ['c', 0.25],
     ]);
   });
 
+  test('run from 1 for the best cosine to almost 0 for the last', () => {
+    const [best, last] = vectorRelevance([hit('a', 0.9), hit('b', -0.08)]);
+    expect([best!.score, last!.score]).toEqual([1, expect.closeTo(0.02)]);
+  });
+
   test('almost equal hits have almost equal scores', () => {
-    expect(textRelevance([hit('a', 10), hit('b', 9.9)])[1]!.score).toBeCloseTo(0.98);
-    expect(vectorRelevance([hit('a', 0.8), hit('b', 0.79)])[1]!.score).toBeCloseTo(0.9);
+    expect(textRelevance([hit('a', 10), hit('b', 9.9)])[1]!.score).toBeCloseTo(0.99);
+    expect(vectorRelevance([hit('a', 0.8), hit('b', 0.79)])[1]!.score).toBeCloseTo(0.95);
   });
 
   test.each<[string, SearchHit[]]>([
@@ -64,7 +65,7 @@ describe('fusion', () => {
     expect(ids(fused)).toEqual(['both', 'vector', 'words', 'far']);
     const values = fused.map(({ score }) => score);
     expect(values[0]).toBe(1);
-    expect(values.at(-1)).toBe(0);
+    expect(values.at(-1)).toBeGreaterThan(0);
     expect([...values].sort((a, b) => b - a)).toEqual(values);
   });
 
@@ -79,6 +80,23 @@ describe('fusion', () => {
     ];
     const order = ids(fuse([hit('first', 5), hit('second', 4)], twins, QUERY));
     expect(order.indexOf('like')).toBeLessThan(order.indexOf('unlike'));
+  });
+
+  test('takes a chunk that the vector ranking lacks to be a little less similar than its last one', () => {
+    // All three are about as similar, and "words" is the only one with the words.
+    const similar = [near('a', 0.71), near('b', 0.7)];
+    expect(ids(fuse([hit('words', 9), hit('b', 1)], similar, QUERY))).toEqual(['words', 'b', 'a']);
+    // Here it is far less similar than the best.
+    expect(ids(fuse([hit('words', 9), hit('b', 1)], [near('a', 0.9), near('b', 0.3)], QUERY))).toEqual([
+      'a',
+      'words',
+      'b',
+    ]);
+  });
+
+  test('adds the parts of a score by their shares', () => {
+    for (const { score, text_score, vector_score } of fuse(words, vectors, QUERY))
+      expect(score).toBeCloseTo(0.35 * text_score! + 0.65 * vector_score!);
   });
 
   test('keeps the other ranking when one is empty', () => {
