@@ -28,6 +28,12 @@ export interface EmbeddingMetrics {
   embedded(kind: 'document' | 'query', texts: number, milliseconds: number): void;
 }
 
+/** The second rankings that a process has requested. */
+export interface RerankingMetrics {
+  /** @param result `failed` when the first ranking stands */
+  reranked(result: 'ok' | 'failed', milliseconds: number): void;
+}
+
 /** The calls of Temporal that start and signal workflows. */
 export interface StarterMetrics {
   temporalCalled(result: 'ok' | 'failed', milliseconds: number): void;

@@ -119,6 +119,14 @@ export const settingsSchema = z.object({
   POSTBACK_PREVIOUS_EMBEDDINGS_DIMENSIONS: positive.default(1536),
   POSTBACK_EMBEDDING_THREADS: positive.default(2),
 
+  /** A server with `POST /rerank`, which ranks the best hits of a query again. The URL ends in /v1 or /v2. */
+  POSTBACK_RERANK_URL: z.url().optional(),
+  POSTBACK_RERANK_KEY: z.string().optional(),
+  /** Required with the URL. */
+  POSTBACK_RERANK_MODEL: z.string().optional(),
+  /** After it, the first ranking stands. */
+  POSTBACK_RERANK_TIMEOUT_MS: positive.max(10_000).default(1_000),
+
   /** Child processes of a worker that parse files, and that read scanned pages. */
   POSTBACK_PARSER_PROCESSES: positive.default(2),
   POSTBACK_OCR_PROCESSES: positive.default(2),
@@ -280,6 +288,7 @@ const SECRETS: readonly (keyof Config)[] = [
   'POSTBACK_SEALING_KEY',
   'POSTBACK_EMBEDDINGS_KEY',
   'POSTBACK_PREVIOUS_EMBEDDINGS_KEY',
+  'POSTBACK_RERANK_KEY',
   'POSTBACK_OPENAI_KEY',
   'POSTBACK_CREW_TOOL_SECRETS',
 ];

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import { createEmbedders } from '../domain/content/embedding-models.js';
-import type { EmbeddingMetrics } from '../domain/metrics.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createLoadSwitch } from '../domain/webhooks/load-switch.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { createOutboundClient } from '../providers/outbound/guarded-client.js';
+import { createReranker } from '../providers/reranking/index.js';
 import { createActivity } from '../storage/activity.js';
 import { createExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
 import { createAiJobs } from '../storage/ai-jobs/jobs.js';
@@ -56,26 +56,27 @@ import { createDeliveryQueue } from '../storage/webhooks/delivery-queue.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { type Config, defaultLimits } from './config.js';
-import { measuredEmbedder } from './metrics.js';
+import { type ModelMetrics, measuredEmbedder, measuredReranker } from './metrics.js';
 import {
   connectOpenSearch,
   embedderConfig,
   filesLocation,
   indexLocation,
   previousEmbedders,
+  rerankerConfig,
 } from './provider-config.js';
 
 /**
  * What the API, the workers and the commands share: the stores, the search index, the embedder and the guarded HTTP
  * client. `close` releases their connections and threads.
  * @param opensSecrets whether this process seals or opens values, and so needs POSTBACK_SEALING_KEY
- * @param metrics count the texts that are embedded
+ * @param metrics of the calls of embedding models and rerankers
  * @throws Error when a setting is missing, or MongoDB or the bucket of the search index cannot be reached
  */
 export async function createSharedDependencies(
   config: Config,
   log: Logger,
-  { opensSecrets, metrics }: { opensSecrets: boolean; metrics?: EmbeddingMetrics },
+  { opensSecrets, metrics }: { opensSecrets: boolean; metrics?: ModelMetrics },
 ) {
   const collections = await connectCollections(config.MONGODB_URI, 'postback', {
     maxPoolSize: config.POSTBACK_MONGODB_POOL_SIZE,
@@ -106,6 +107,17 @@ export async function createSharedDependencies(
   const loadSwitch = createLoadSwitch({ perSecond: config.POSTBACK_DELIVERY_WORKFLOWS_PER_SECOND });
   const deliveries = createDeliveries(collections, loadSwitch);
   const modelTokens = createModelTokens(collections);
+  const quotas = createQuotas(
+    {
+      ...collections,
+      modelTokens,
+      organisations: createOrganisations(collections),
+      usage: createUsage(collections, staleReads),
+    },
+    defaultLimits(config),
+  );
+  const reranking = rerankerConfig(config);
+  const reranker = reranking && createReranker(reranking, { meterOf: (org) => quotas.tokenMeter(org), log });
   return {
     mongoClient: collections.mongoClient,
     db: collections.db,
@@ -121,15 +133,8 @@ export async function createSharedDependencies(
     changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
     modelTokens,
-    quotas: createQuotas(
-      {
-        ...collections,
-        modelTokens,
-        organisations: createOrganisations(collections),
-        usage: createUsage(collections, staleReads),
-      },
-      defaultLimits(config),
-    ),
+    quotas,
+    reranker: reranker ? (metrics ? measuredReranker(reranker, metrics) : reranker) : null,
     activity: createActivity(collections),
     databases: createDatabases(collections, opensearch ? 'opensearch' : 'lancedb'),
     databaseIndexes: createDatabaseIndexes(collections),

@@ -6,6 +6,7 @@ import type { EmbedderConfig } from '../providers/embeddings/index.js';
 import type { LocalEmbedderOptions } from '../providers/embeddings/local.js';
 import { MODEL_FILES, readLocalModel } from '../providers/embeddings/local-model.js';
 import { createLanguageModels } from '../providers/language-models/index.js';
+import type { RerankerOptions } from '../providers/reranking/index.js';
 import type { Config } from './config.js';
 
 /** The folder of the search index, or its location in a bucket. @throws Error when the bucket has no conditional writes */
@@ -123,6 +124,14 @@ export function openAiConfig(config: Config): OpenAiConfig | undefined {
       'audio/speech_to_text_async': config.POSTBACK_OPENAI_SPEECH_MODEL,
     },
   };
+}
+
+/** The second ranking of queries; undefined without POSTBACK_RERANK_URL. @throws Error when the model is missing */
+export function rerankerConfig(config: Config): RerankerOptions | undefined {
+  const { POSTBACK_RERANK_URL: baseUrl, POSTBACK_RERANK_KEY: apiKey, POSTBACK_RERANK_MODEL: model } = config;
+  if (baseUrl === undefined) return undefined;
+  if (model === undefined) throw new Error('POSTBACK_RERANK_MODEL: required with POSTBACK_RERANK_URL');
+  return { baseUrl, apiKey, model, timeoutMs: config.POSTBACK_RERANK_TIMEOUT_MS };
 }
 
 /** The language models of crews' agents. */

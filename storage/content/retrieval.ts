@@ -1,3 +1,4 @@
+import { searchableText } from '../../domain/content/chunking.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { describeModel, type Embedders } from '../../domain/content/embedding-models.js';
 import type { Relation } from '../../domain/content/graph.js';
@@ -6,6 +7,7 @@ import { asServed } from '../../domain/content/items.js';
 import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
 import { createQueryVectors } from '../../domain/content/query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from '../../domain/content/ranking.js';
+import { inNewOrder, RERANKED, type Reranker } from '../../domain/content/reranking.js';
 import {
   type ItemType,
   type QueryMode,
@@ -62,6 +64,7 @@ export interface RetrievedChunk {
   source_id: string;
   collection: string;
   type: ItemType;
+  title: string | null;
   text: string;
   headings: string[];
   page: number | null;
@@ -106,6 +109,8 @@ export interface RetrievalDependencies {
     ): Promise<GraphContext>;
   };
   feedback: { getTallies(database: OwnedDatabase, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> };
+  /** Null: the first ranking stands. */
+  reranker: Reranker | null;
 }
 
 /** The fields of a stored database that a query needs. */
@@ -228,15 +233,49 @@ export function createRetrieval(deps: RetrievalDependencies) {
    */
   async function search(database: QueriedDatabase, question: QueryRequest, request: SearchRequest) {
     const missing = new Set<string>();
+    let reranker = question.mode === 'hybrid' ? deps.reranker : null;
     for (let searches = 1, { limit } = request; ; searches += 1) {
-      const hits = await deps.index.search(tableOf(database._id, database.index), { ...request, limit });
-      const found = await readBest(database, await reorder(database, question, hits), question);
-      const switched = found.missing.some((version) => !missing.has(version));
-      const tooFew = found.unserved > 0 && found.best.length < question.max_results && hits.length === limit;
-      if (searches === MAX_SEARCHES || !(switched || tooFew)) return found;
-      for (const version of found.missing) missing.add(version);
+      const found = await deps.index.search(tableOf(database._id, database.index), { ...request, limit });
+      const again = reranker && (await rankAgain(reranker, database, question.query, found));
+      // Once per query, so that a slow server delays a query by one time limit.
+      if (!again) reranker = null;
+      const hits = again ?? found;
+      const result = await readBest(database, await reorder(database, question, hits), question);
+      const switched = result.missing.some((version) => !missing.has(version));
+      const tooFew = result.unserved > 0 && result.best.length < question.max_results && hits.length === limit;
+      if (searches === MAX_SEARCHES || !(switched || tooFew)) return result;
+      for (const version of result.missing) missing.add(version);
       if (tooFew) limit *= 2;
     }
+  }
+
+  /** @returns the hits with the best of them in the order of the second ranking; null when there is none */
+  async function rankAgain(
+    reranker: Reranker,
+    database: OwnedDatabase,
+    query: string,
+    hits: readonly SearchHit[],
+  ): Promise<SearchHit[] | null> {
+    const best = hits.slice(0, RERANKED);
+    const chunks = await deps.chunks.getByIds(
+      database._id,
+      best.map(({ chunk_id }) => chunk_id),
+    );
+    const texts = new Map<SearchHit, string>();
+    for (const hit of best) {
+      const chunk = chunks.get(hit.chunk_id);
+      if (chunk) texts.set(hit, searchableText(chunk.title, chunk));
+    }
+    if (texts.size < 2) return null;
+    const order = await reranker.rank(query, [...texts.values()], database.org);
+    const ranked = [...texts.keys()];
+    return (
+      order &&
+      inNewOrder(
+        hits,
+        order.map((at) => ranked[at]!),
+      )
+    );
   }
 
   /** @returns the items that the query names by id; undefined when it names none */

@@ -251,6 +251,7 @@ describe('a replacement', () => {
       items: createItems(collections),
       graph: createGraphStore(collections),
       feedback: createFeedback(collections),
+      reranker: null,
     });
     const { database_id: _id } = await itemOf('ferry');
     const question = { query: 'ferry', mode: 'text', operator: 'or', max_results: 3, graph_context: true } as const;

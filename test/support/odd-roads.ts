@@ -17,6 +17,7 @@ import { createToolDocumentReader } from '../../providers/crews/tool-documents/i
 import { createOpenAiEmbedder } from '../../providers/embeddings/openai.js';
 import { createOpenAiClient } from '../../providers/openai/client.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
+import { createReranker } from '../../providers/reranking/index.js';
 import { startOddServers } from './odd-answers.js';
 
 const TIMEOUT_MS = 1_500;
@@ -81,6 +82,11 @@ const ROADS: Record<string, (url: string) => Promise<unknown>> = {
     ),
   embeddings: (url) =>
     createOpenAiEmbedder({ baseUrl: url, model: 'm', dimensions: 3, timeoutMs: TIMEOUT_MS }).embedDocuments(['text']),
+  'a reranker': (url) =>
+    createReranker(
+      { baseUrl: url, model: 'm', timeoutMs: TIMEOUT_MS },
+      { meterOf: () => ({ admit: async () => {}, count: async () => {} }), log: { warn() {} } },
+    ).rank('query', ['text', 'other'], 'org'),
 };
 
 // Alone first: in a busy process these servers' ends are read later, and meet no pause of the reader.

@@ -74,6 +74,7 @@ export const SLOW_FILES: readonly string[] = [
   'temporal-access',
   'webhooks/slow-receivers',
   'content/query',
+  'content/reranking',
   'ai-jobs/ocr-languages',
   'api',
   'ai-jobs/signing-keys',
