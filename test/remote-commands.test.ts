@@ -209,6 +209,18 @@ describe('commands against a server', () => {
       expect(await postback('trigger', 'indexing')).toMatchObject({ code: 1, err: expect.stringContaining('404') });
     });
 
+    test('listen leaves a receiver that was registered in its place', async () => {
+      const api = client();
+      const later = `${receiver.url}/later`;
+      await whilePrinting(['listen', '--register'], async () => {
+        await eventually('registered', async () => (await api.get('/webhooks/indexing')).body.data.registered);
+        await api.request('DELETE', '/webhooks/indexing');
+        await api.request('POST', '/webhooks/indexing', { json: { url: later, generate_signing_secret: true } });
+      });
+      expect((await api.get('/webhooks/indexing')).body.data.url).toBe(later);
+      await api.request('DELETE', '/webhooks/indexing');
+    });
+
     test('trigger sends a callback of an authentication, whose delivery can be listed, shown and followed', async () => {
       const { authentication_id } = await dataOf('trigger', 'authentication', '--to', receiver.url);
       await receiver.waitFor('the callback', ({ json }) => json.authentication_id === authentication_id);

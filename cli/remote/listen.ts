@@ -77,7 +77,9 @@ async function register(url: string, options: ListenOptions, keys: CallbackKeys)
   const { data } = await bodyOf(client.POST('/webhooks/indexing', { body: { url, generate_signing_secret: true } }));
   keys.secret.push(data.signing_secret!);
   return async () => {
-    await bodyOf(client.DELETE('/webhooks/indexing'));
+    const { data: latest } = await bodyOf(client.GET('/webhooks/indexing'));
+    // Somebody may have registered another receiver since.
+    if (latest.url === url) await bodyOf(client.DELETE('/webhooks/indexing'));
   };
 }
 
