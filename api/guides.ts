@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Marked } from 'marked';
+import MarkdownIt from 'markdown-it';
 
 const FOLDER = fileURLToPath(new URL('../../docs', import.meta.url));
 const PICTURES = ['.png', '.svg'];
@@ -112,27 +112,31 @@ ${content}
 
 /** Markdown of the project as HTML. Links lead to other guides; what is not served here keeps its text only. */
 function render(text: string): string {
-  const marked = new Marked({
-    renderer: {
-      heading({ tokens, depth }) {
-        const inner = this.parser.parseInline(tokens);
-        return `<h${depth} id="${anchorOf(inner)}">${inner}</h${depth}>\n`;
-      },
-      link({ href, tokens }) {
-        const inner = this.parser.parseInline(tokens);
-        const target = targetOf(href);
-        return target === null ? inner : `<a href="${target}">${inner}</a>`;
-      },
-      image({ href, text: alternative }) {
-        const present = existsSync(join(FOLDER, href));
-        return present ? `<img src="/docs/guides/${href}" alt="${alternative}" loading="lazy">` : alternative;
-      },
-      html: ({ text: html }) => (html.startsWith('<!--') ? '' : html),
-    },
-  });
+  const markdown = new MarkdownIt({ html: true });
+  const { rules } = markdown.renderer;
+  rules.heading_open = (tokens, at, options, env, self) => {
+    const { children } = tokens[at + 1]!;
+    return `<${tokens[at]!.tag} id="${anchorOf(self.renderInline(children ?? [], options, env))}">`;
+  };
+  // A link to what is not served, from its beginning to its end.
+  const isOpen: boolean[] = [];
+  rules.link_open = (tokens, at) => {
+    const target = targetOf(String(tokens[at]!.attrGet('href')));
+    isOpen.push(target !== null);
+    return target === null ? '' : `<a href="${target}">`;
+  };
+  rules.link_close = () => (isOpen.pop() ? '</a>' : '');
+  rules.image = (tokens, at) => {
+    const { content: alternative } = tokens[at]!;
+    const href = String(tokens[at]!.attrGet('src'));
+    const present = existsSync(join(FOLDER, href));
+    return present ? `<img src="/docs/guides/${href}" alt="${alternative}" loading="lazy">` : alternative;
+  };
+  rules.html_block = (tokens, at) => (tokens[at]!.content.startsWith('<!--') ? '' : tokens[at]!.content);
   // A wide table scrolls by itself on a narrow screen.
-  const html = marked.parse(text, { async: false });
-  return html.replaceAll('<table>', '<div class="table" tabindex="0"><table>').replaceAll('</table>', '</table></div>');
+  rules.table_open = () => '<div class="table" tabindex="0"><table>';
+  rules.table_close = () => '</table></div>';
+  return markdown.render(text);
 }
 
 /** @returns null for a file that is not served */
