@@ -1,5 +1,6 @@
 /** Detection, result and errors of extraction, shared by parsers, activities and the ingest endpoint. */
 import type { Readable } from 'node:stream';
+import type { TextRange } from './text-ranges.js';
 
 /** Location of a section in its document. Only the fields that apply are set. */
 export interface SectionLocation {
@@ -21,6 +22,8 @@ export interface ExtractedSection extends SectionLocation {
   text: string;
   /** Headings above the text, outermost first. */
   headings: string[];
+  /** The parts of the text that are code, in order. */
+  code?: TextRange[];
   /** For a table: the spreadsheet row (from 1) of each line of `text`. */
   rows?: number[];
 }

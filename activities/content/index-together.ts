@@ -1,6 +1,6 @@
 import type { Chunk } from '../../domain/content/chunking.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import type { Graph } from '../../domain/content/graph.js';
+import type { Graph, GraphText } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
@@ -26,7 +26,7 @@ import { createReadItem, type ReadItemDependencies } from './read-item.js';
 export interface GraphExtractor {
   /** Called before texts are embedded: its process starts during that, and costs nothing while no item is indexed. */
   warmUp(): void;
-  extract(chunks: { chunk_id: string; text: string }[], signal?: AbortSignal, org?: string): Promise<Graph>;
+  extract(chunks: GraphText[], signal?: AbortSignal, org?: string): Promise<Graph>;
 }
 
 export interface IndexTogetherDependencies
@@ -229,6 +229,6 @@ function refsOf(work: readonly Work[]): ItemRef[] {
   return work.map(({ item }) => refOf(item));
 }
 
-function textsOf(chunks: readonly EmbeddedChunk[]): { chunk_id: string; text: string }[] {
-  return chunks.map(({ _id, text }) => ({ chunk_id: _id, text }));
+function textsOf(chunks: readonly EmbeddedChunk[]): GraphText[] {
+  return chunks.map(({ _id, text, code }) => ({ chunk_id: _id, text, ...(code && { code }) }));
 }

@@ -8,6 +8,7 @@ import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { listSchema, nextCursorSchema } from '../pagination.js';
+import { textRangesSchema } from '../text-ranges.js';
 
 const time = z.iso.datetime();
 
@@ -110,6 +111,7 @@ export const itemDetailSchema = itemSchema
           .object({
             chunk_id: z.string(),
             text: z.string(),
+            code: textRangesSchema('The parts of the text that are code').optional(),
             headings: z.array(z.string()),
             page: z.int().nullable(),
             page_label: z.string().optional(),
@@ -163,6 +165,7 @@ export function describeItem(item: ItemRecord) {
 export function describeChunk({
   _id,
   text,
+  code,
   headings,
   page,
   page_label,
@@ -172,5 +175,5 @@ export function describeChunk({
   attachment,
   rows,
 }: ChunkRecord) {
-  return { chunk_id: _id, text, headings, page, page_label, slide, slide_title, sheet, attachment, rows };
+  return { chunk_id: _id, text, code, headings, page, page_label, slide, slide_title, sheet, attachment, rows };
 }

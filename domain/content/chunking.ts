@@ -1,4 +1,6 @@
 import type { ExtractedSection, SectionLocation } from '../extraction.js';
+import type { TextRange } from '../text-ranges.js';
+import { codeCursor, type Piece, piecesOf } from './code-ranges.js';
 
 /** A section of a document that is embedded, indexed and returned as a unit. */
 export interface Chunk extends SectionLocation {
@@ -6,8 +8,12 @@ export interface Chunk extends SectionLocation {
   ordinal: number;
   text: string;
   headings: string[];
+  /** The parts of the text that are code, in order. */
+  code?: TextRange[];
   /** First and last row of a table. */
   rows?: [number, number];
+  /** Characters at the start that repeat the end of the chunk before. */
+  overlap?: number;
 }
 
 /**
@@ -18,15 +24,19 @@ const MAX_WORDS = 250;
 /** Maximum words that a chunk repeats from the end of the previous chunk, in whole sentences. */
 const OVERLAP = 40;
 
-/** A part of a chunk that is not divided: a sentence, or a line of a table. */
+/** A part of a chunk that is not divided: a sentence, a line of a table, or a block of code. */
 interface Unit {
   text: string;
   words: number;
   startsParagraph: boolean;
+  /** The parts of this text that are code. */
+  code?: TextRange[];
   /** Row of a table. */
   row?: number;
 }
 
+/** Characters of code per word: names and signs have many tokens. */
+const CODE_PER_WORD = 6;
 /** Letters per word in long runs without spaces, because URLs and code have many tokens. */
 const LETTERS_PER_WORD = 12;
 /** Characters segmented at a time, because the segmenter's time grows faster than its input. A longer sentence is divided. */
@@ -48,13 +58,13 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
 export function* chunkSections({ sections }: { sections: readonly ExtractedSection[] }): Generator<Chunk> {
   let ordinal = 0;
   for (const group of groupSections(sections)) {
-    const { text: _, rows, headings, ...location } = group[0]!;
-    const words = group.reduce((sum, { text }) => sum + countWords(text), 0);
+    const { text: _, code: __, rows, headings, ...location } = group[0]!;
+    const words = group.reduce((sum, section) => sum + wordsOf(section), 0);
     const packed = rows ? pack(tableRowsOf(group[0]!), words, 0) : pack(sentencesOf(group), words, OVERLAP);
-    for (const units of packed) {
+    for (const { units, repeated } of packed) {
       const { row } = units[0]!;
       const range = row === undefined ? {} : { rows: [row, units.at(-1)!.row!] as [number, number] };
-      yield { ordinal: ordinal++, text: join(units), headings: [...headings], ...location, ...range };
+      yield { ordinal: ordinal++, ...join(units, repeated), headings: [...headings], ...location, ...range };
     }
   }
 }
@@ -75,7 +85,7 @@ function groupSections(sections: readonly ExtractedSection[]): ExtractedSection[
   const groups: ExtractedSection[][] = [];
   let previousKey: string | undefined;
   for (const section of sections) {
-    const { text: _, rows, ...location } = section;
+    const { text: _, code: __, rows, ...location } = section;
     const groupKey = rows ? undefined : JSON.stringify(location);
     if (groupKey !== undefined && groupKey === previousKey) groups.at(-1)!.push(section);
     else groups.push([section]);
@@ -85,25 +95,57 @@ function groupSections(sections: readonly ExtractedSection[]): ExtractedSection[
 }
 
 function* sentencesOf(sections: readonly ExtractedSection[]): Generator<Unit> {
-  for (const { text } of sections) for (const paragraph of paragraphsOf(text)) yield* sentencesOfParagraph(paragraph);
+  for (const { text, code } of sections) {
+    const lines = text.replace(/\r\n?/g, '\n');
+    const codeIn = codeCursor(code);
+    for (const piece of piecesOf(lines, code)) {
+      if (piece.isCode) yield* unitsOfCode(piece);
+      else for (const paragraph of paragraphsOf(piece)) yield* sentencesOfParagraph(paragraph, codeIn);
+    }
+  }
 }
 
-function* paragraphsOf(text: string): Generator<string> {
-  const lines = text.replace(/\r\n?/g, '\n');
+/** @returns a block of code, in lines when it is over the limit of a chunk */
+function* unitsOfCode({ text }: Piece): Generator<Unit> {
+  const words = wordsOfCode(text);
+  if (words <= MAX_WORDS) return yield { text, words, startsParagraph: true, code: [[0, text.length]] };
+  let startsParagraph = true;
+  for (const [line] of text.matchAll(/[^\n]+|\n+/g)) {
+    for (const part of line.startsWith('\n') ? [{ text: line, words: 0 }] : splitLong(line)) {
+      yield { text: part.text, words: wordsOfCode(part.text), startsParagraph, code: [[0, part.text.length]] };
+      startsParagraph = false;
+    }
+  }
+}
+
+function wordsOf({ text, code }: ExtractedSection): number {
+  if (!code) return countWords(text);
+  return [...piecesOf(text, code)].reduce(
+    (sum, piece) => sum + (piece.isCode ? wordsOfCode : countWords)(piece.text),
+    0,
+  );
+}
+
+const wordsOfCode = (text: string) => Math.max(countWords(text), Math.ceil(text.length / CODE_PER_WORD));
+
+function* paragraphsOf({ text, start: offset }: Piece): Generator<Piece> {
   let start = 0;
-  for (const { 0: gap, index } of lines.matchAll(/\n[^\S\n]*\n\s*/g)) {
-    yield lines.slice(start, index);
+  for (const { 0: gap, index } of text.matchAll(/\n[^\S\n]*\n\s*/g)) {
+    yield { text: text.slice(start, index), start: offset + start };
     start = index + gap.length;
   }
-  yield lines.slice(start);
+  yield { text: text.slice(start), start: offset + start };
 }
 
-function* sentencesOfParagraph(paragraph: string): Generator<Unit> {
+function* sentencesOfParagraph({ text, start }: Piece, codeIn: ReturnType<typeof codeCursor>): Generator<Unit> {
   let startsParagraph = true;
-  for (const sentence of divide(paragraph)) {
+  let at = start;
+  for (const sentence of divide(text)) {
     for (const part of splitLong(sentence)) {
+      const code = codeIn(at, at + part.text.length);
+      at += part.text.length;
       if (part.text.trim() === '') continue;
-      yield { ...part, startsParagraph };
+      yield { ...part, startsParagraph, ...(code && { code }) };
       startsParagraph = false;
     }
   }
@@ -229,38 +271,50 @@ function* cut(run: string): Generator<Part> {
 }
 
 /** @returns the lines of a table with their rows. A line over the limit is divided */
-function* tableRowsOf({ text, rows }: ExtractedSection): Generator<Unit> {
-  let index = 0;
-  for (const line of text.split('\n')) {
+function* tableRowsOf({ text, rows, code: all }: ExtractedSection): Generator<Unit> {
+  const codeIn = codeCursor(all);
+  let at = 0;
+  for (const [index, line] of text.split('\n').entries()) {
     const row = rows![index]!;
-    let startsLine = index > 0;
-    for (const part of splitLong(line)) {
-      yield { text: startsLine ? `\n${part.text}` : part.text, words: part.words, startsParagraph: false, row };
-      startsLine = false;
+    for (const [n, part] of [...splitLong(line)].entries()) {
+      const own = n === 0 && index > 0 ? `\n${part.text}` : part.text;
+      const code = codeIn(at, at + own.length);
+      at += own.length;
+      yield { text: own, words: part.words, startsParagraph: false, row, ...(code && { code }) };
     }
-    index++;
   }
+}
+
+interface Packed {
+  units: Unit[];
+  /** Units at the start that the chunk before has too. */
+  repeated: number;
 }
 
 /**
  * Fills chunks evenly: 260 words become two chunks of about 130 words, not of 250 and 10.
  * @param total words of all units
  */
-function* pack(units: Iterable<Unit>, total: number, overlap: number): Generator<Unit[]> {
+function* pack(units: Iterable<Unit>, total: number, overlap: number): Generator<Packed> {
   const target = total / Math.ceil(total / MAX_WORDS);
   let chunk: Unit[] = [];
   let words = 0;
+  let repeated = 0;
+  let rest = total;
   for (const unit of units) {
-    const full = words + unit.words > MAX_WORDS || words + unit.words / 2 > target;
-    if (chunk.length > 0 && (full || (unit.startsParagraph && words > target * 0.8))) {
-      yield chunk;
+    const full = words + unit.words > MAX_WORDS;
+    const even = words + unit.words / 2 > target || (unit.startsParagraph && words > target * 0.8);
+    if (chunk.length > 0 && (full || (even && words + rest > MAX_WORDS))) {
+      yield { units: chunk, repeated };
       chunk = tail(chunk, Math.min(overlap, MAX_WORDS - unit.words));
       words = chunk.reduce((sum, { words: unitWords }) => sum + unitWords, 0);
+      repeated = chunk.length;
     }
     chunk.push(unit);
     words += unit.words;
+    rest -= unit.words;
   }
-  if (chunk.length > 0) yield chunk;
+  if (chunk.length > 0) yield { units: chunk, repeated };
 }
 
 /** @returns the last units of a chunk with at most this many words, but never the whole chunk */
@@ -274,9 +328,33 @@ function tail(chunk: readonly Unit[], words: number): Unit[] {
   return chunk.slice(from);
 }
 
-function join(units: readonly Unit[]): string {
-  return units
-    .map(({ text, startsParagraph }) => (startsParagraph ? `\n\n${text.trimStart()}` : text))
-    .join('')
-    .trim();
+/** Puts a chunk together, and the ranges of its code with it. */
+function join(units: readonly Unit[], repeated: number): Pick<Chunk, 'text' | 'code' | 'overlap'> {
+  let text = '';
+  let overlap = 0;
+  const code: TextRange[] = [];
+  for (const [at, unit] of units.entries()) {
+    if (at === repeated) overlap = text.trimEnd().length;
+    if (unit.startsParagraph && text !== '') text += '\n\n';
+    // The first line of a block of code may be indented.
+    const own = text === '' || (unit.startsParagraph && !isAllCode(unit)) ? unit.text.trimStart() : unit.text;
+    const cut = unit.text.length - own.length;
+    for (const [start, end] of unit.code ?? [])
+      addRange(code, text.length + Math.max(0, start - cut), text.length + end - cut);
+    text += own;
+  }
+  text = text.trimEnd();
+  const kept = code.flatMap(([start, end]): TextRange[] =>
+    start < text.length ? [[start, Math.min(end, text.length)]] : [],
+  );
+  return { text, ...(kept.length > 0 && { code: kept }), ...(overlap > 0 && { overlap }) };
+}
+
+const isAllCode = ({ text, code }: Unit) => code?.length === 1 && code[0]![0] === 0 && code[0]![1] === text.length;
+
+/** Adds a range, or the rest of one that a line end has divided. */
+function addRange(ranges: TextRange[], start: number, end: number): void {
+  const last = ranges.at(-1);
+  if (last?.[1] === start) last[1] = end;
+  else if (end > start) ranges.push([start, end]);
 }

@@ -7,6 +7,7 @@ import {
   type FileKind,
   failureOf,
 } from '../../domain/extraction.js';
+import { withoutBareHeadings } from './bare-headings.js';
 import type { ParseAttachment } from './formats/mail.js';
 import type { PdfText } from './formats/pdf.js';
 import { checkText, type ExtractionLimits } from './limits.js';
@@ -49,7 +50,7 @@ export default async function run(
     const parsed = await parse(task);
     if (parsed.scans && parsed.scans.length > 0 && !task.pages) return { scans: parsed.scans.map(({ page }) => page!) };
     const { title, sections } =
-      task.kind === 'item-text' ? parsed : checkText(withPages(parsed, task.pages), task.limits);
+      task.kind === 'item-text' ? parsed : checkText(readable(withPages(parsed, task.pages)), task.limits);
     if (task.as === 'sections') for (const part of inParts(sections)) await emit({ title, sections: part });
     else for (const part of inParts(chunkSections({ sections }))) await emit({ title, chunks: part });
     return { scans: [] };
@@ -57,6 +58,8 @@ export default async function run(
     return failureOf(error instanceof ExtractionError ? error : parserFailure(error));
   }
 }
+
+const readable = ({ title, sections }: Extraction): Extraction => ({ title, sections: withoutBareHeadings(sections) });
 
 /** @param depth number of e-mails around the file */
 async function parse(
@@ -143,8 +146,9 @@ function withPages(
   if (!pages) return { title, sections };
   const known = new Map(scans.map((scan) => [scan.page, scan]));
   const read = pages.map(({ page, text }) => {
-    const scan = known.get(page) ?? { text: '', headings: [], page };
-    return countLetters(text) > countLetters(scan.text) ? { ...scan, text } : scan;
+    const scan: ExtractedSection = known.get(page) ?? { text: '', headings: [], page };
+    const { text: layer, code: _, ...place } = scan;
+    return countLetters(text) > countLetters(layer) ? { ...place, text } : scan;
   });
   return { title, sections: [...sections, ...read].sort((a, b) => a.page! - b.page!) };
 }

@@ -3,6 +3,7 @@ import {
   type EntityType,
   type Evidence,
   type Graph,
+  type GraphText,
   MAX_GRAPH_CHARACTERS,
   type Relation,
 } from '../../domain/content/graph.js';
@@ -36,15 +37,15 @@ interface Edge {
 }
 
 /** Extracts the graph of one item from its chunks. Deterministic: the same chunks give the same graph. */
-export function buildGraph(chunks: readonly { chunk_id: string; text: string }[]): Graph {
+export function buildGraph(chunks: readonly GraphText[]): Graph {
   const nodes = new Map<string, Node>();
   const edges = new Map<string, Edge>();
   let characters = 0;
-  for (const { chunk_id, text } of chunks) {
+  for (const { chunk_id, text, code } of chunks) {
     characters += text.length;
     if (characters > MAX_GRAPH_CHARACTERS) break;
     const discourse = new Discourse();
-    for (const sentence of readSentences(text)) {
+    for (const sentence of readSentences(text, code)) {
       const evidence = { chunk_id, sentence: shorten(sentence.text) };
       const { mentions, relations } = readSentence(sentence, discourse);
       for (const mention of mentions) addMention(nodes, mention, evidence);

@@ -1,4 +1,4 @@
-import type { Graph } from '../../domain/content/graph.js';
+import type { Graph, GraphText } from '../../domain/content/graph.js';
 import { createSharedCalls } from '../../domain/shared-calls.js';
 import { createProcessPool } from '../isolation/pool.js';
 import { TaskLimitError } from '../isolation/protocol.js';
@@ -10,13 +10,8 @@ export interface GraphExtractorOptions {
   idleMs?: number;
 }
 
-interface ChunkText {
-  chunk_id: string;
-  text: string;
-}
-
 interface Extraction {
-  chunks: ChunkText[];
+  chunks: GraphText[];
   signal?: AbortSignal | undefined;
   org?: string | undefined;
 }
@@ -30,7 +25,7 @@ export interface GraphExtractor {
    * @param org whose item it is: organisations take turns
    * @throws ProcessLostError when its process crashed or was killed; the signal's reason when it was aborted
    */
-  extract(chunks: ChunkText[], signal?: AbortSignal, org?: string): Promise<Graph>;
+  extract(chunks: GraphText[], signal?: AbortSignal, org?: string): Promise<Graph>;
   /** Kills the processes with their running tasks. */
   close(): Promise<void>;
 }
@@ -50,8 +45,8 @@ export function createGraphExtractor({ timeoutMs = 30_000, idleMs }: GraphExtrac
     timeoutMs,
     memoryMb: MEMORY_MB,
   };
-  const short = createProcessPool<ChunkText[][], Graph[]>({ ...options, idleMs: Number.POSITIVE_INFINITY });
-  const long = createProcessPool<ChunkText[][], Graph[]>({ ...options, idleMs });
+  const short = createProcessPool<GraphText[][], Graph[]>({ ...options, idleMs: Number.POSITIVE_INFINITY });
+  const long = createProcessPool<GraphText[][], Graph[]>({ ...options, idleMs });
 
   const alone = async (pool: typeof short, { chunks, signal, org }: Extraction): Promise<Graph> => {
     try {

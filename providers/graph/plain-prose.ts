@@ -1,5 +1,7 @@
 /** The prose of a text: without code, marks of Markdown and addresses. */
 
+import type { TextRange } from '../../domain/text-ranges.js';
+
 /** Stands for a piece of code in a sentence, so that the sentence keeps its grammar and the code makes no entity. */
 export const CODE_WORD = 'xcodespanx';
 
@@ -17,13 +19,16 @@ const LIST_ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s+/;
 const ROW = /^[^:;]{1,60}: /;
 /** Code of Markdown, constants (`MAX_SIZE`), names of variables, calls and files. */
 const CODE =
-  /`[^`\n]{1,59}`|xcodespanx|\b[a-zA-Z\d]+(?:_+[a-zA-Z\d]+)+\b|\b[a-zA-Z]\w*\(\)|\b[a-z]\w+\.[a-z]\w+\b(?:\(\))?/g;
+  /\u0001[^\u0002\n]*\u0002|`[^`\n]{1,59}`|xcodespanx|\b[a-zA-Z\d]+(?:_+[a-zA-Z\d]+)+\b|\b[a-zA-Z]\w*\(\)|\b[a-z]\w+\.[a-z]\w+\b(?:\(\))?/g;
 
-/** Splits a text where a sentence cannot go on: at empty lines, headings, list items and rows. Wrapped lines are joined. */
-export function readBlocks(text: string): ProseBlock[] {
+/**
+ * Splits a text where a sentence cannot go on: at empty lines, headings, list items and rows. Wrapped lines are joined.
+ * @param known parts of the text that are code
+ */
+export function readBlocks(text: string, known: readonly TextRange[] = []): ProseBlock[] {
   const blocks: string[][] = [[]];
   let fence: string | undefined;
-  for (const line of text.replace(LONG_TOKEN, ' ').split('\n')) {
+  for (const line of markCode(text, known).replace(LONG_TOKEN, ' ').split('\n')) {
     const mark = FENCE.exec(line)?.[1];
     if (mark && (fence === undefined || fence === mark)) {
       fence = fence === undefined ? mark : undefined;
@@ -35,6 +40,19 @@ export function readBlocks(text: string): ProseBlock[] {
     else blocks.at(-1)!.push(line);
   }
   return blocks.flatMap((lines) => (isTable(lines) ? lines : [lines.join(' ')])).flatMap(withoutMarks);
+}
+
+/** Leaves out the blocks of code, and puts marks around code within a line. */
+function markCode(text: string, code: readonly TextRange[]): string {
+  let marked = '';
+  let at = 0;
+  for (const [start, end] of code) {
+    const isLine = (text[start - 1] ?? '\n') === '\n' && (text[end] ?? '\n') === '\n';
+    const isBlock = isLine || text.slice(start, end).includes('\n');
+    marked += text.slice(at, start) + (isBlock ? '\n\n' : `\u0001${text.slice(start, end)}\u0002`);
+    at = end;
+  }
+  return marked + text.slice(at);
 }
 
 /** Lines like "Name: value" are rows of a table. */
@@ -55,7 +73,7 @@ function withoutMarks(text: string): ProseBlock[] {
     .replace(/(\*\*|__)(?=\S)/g, '')
     .replace(/(?<=\S)(\*\*|__)/g, '')
     .replace(CODE, (piece) => {
-      code.push(piece);
+      code.push(piece.startsWith('\u0001') ? piece.slice(1, -1) : piece);
       return CODE_WORD;
     });
   return [{ text: prose, code }];

@@ -1,3 +1,4 @@
+import type { TextRange } from '../../domain/text-ranges.js';
 import { CODE_WORD, type ProseBlock, readBlocks } from './plain-prose.js';
 import { repairTags } from './repair-tags.js';
 import { type TaggedSentence, type Token, tag } from './tagger.js';
@@ -12,10 +13,13 @@ const NAME_INSIDE = /(?<=[\p{Ll},] )\p{Lu}\p{L}+/gu;
 /** Longer sentences are minified code, base64, or tables without line ends. */
 const MAX_TOKENS = 120;
 
-/** Splits text into sentences of tagged tokens, without its code. */
-export function readSentences(text: string): Sentence[] {
+/**
+ * Splits text into sentences of tagged tokens, without its code.
+ * @param code the parts of the text that are known to be code
+ */
+export function readSentences(text: string, code?: readonly TextRange[]): Sentence[] {
   const names = new Set(text.match(NAME_INSIDE));
-  return readBlocks(text).flatMap((block) => sentencesOf(block, names));
+  return readBlocks(text, code).flatMap((block) => sentencesOf(block, names));
 }
 
 function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Sentence[] {

@@ -1,6 +1,6 @@
 import { Binary, type Collection } from 'mongodb';
 import type { Chunk } from '../../domain/content/chunking.js';
-import type { TextLanguage } from '../../domain/content/languages.js';
+import type { GraphText } from '../../domain/content/graph.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
@@ -12,9 +12,6 @@ import type { RetrievedChunk } from './retrieval.js';
 export interface ChunkRecord extends RetrievedChunk {
   database_id: string;
   title: string | null;
-  ordinal: number;
-  /** The language of the text; English when absent. */
-  language?: TextLanguage;
   /** By generation of the index: 32-bit floats, little endian. Absent until embedded, and without an embedding model. */
   vectors?: Record<string, Binary>;
 }
@@ -185,20 +182,17 @@ export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
     },
 
     /** @returns the first chunks of a version in order, with at most so many characters together */
-    async listTexts(
-      { database_id, item, version }: VersionInDatabase,
-      maxCharacters: number,
-    ): Promise<{ chunk_id: string; text: string }[]> {
-      const texts: { chunk_id: string; text: string }[] = [];
+    async listTexts({ database_id, item, version }: VersionInDatabase, maxCharacters: number): Promise<GraphText[]> {
+      const texts: GraphText[] = [];
       let characters = 0;
       const found = chunks
         .find({ database_id, item, version }, { hint: VERSION_INDEX })
         .sort({ ordinal: 1 })
-        .project<Pick<ChunkRecord, '_id' | 'text'>>({ text: 1 });
-      for await (const { _id, text } of found) {
+        .project<Pick<ChunkRecord, '_id' | 'text' | 'code'>>({ text: 1, code: 1 });
+      for await (const { _id, text, code } of found) {
         characters += text.length;
         if (characters > maxCharacters) break;
-        texts.push({ chunk_id: _id, text });
+        texts.push({ chunk_id: _id, text, ...(code && { code }) });
       }
       return texts;
     },
@@ -294,24 +288,28 @@ function unpackVector(binary: Binary): Float32Array {
 
 /** @returns the chunk records of an item version, without vectors */
 export function chunkRecords(item: ChunkOwner, title: string | null, chunks: readonly Chunk[]): ChunkRecord[] {
-  return chunks.map(({ ordinal, text, headings, page, page_label, slide, slide_title, sheet, attachment, rows }) => ({
-    _id: chunkId(item._id, item.version, ordinal),
-    item: item._id,
-    version: item.version,
-    database_id: item.database_id,
-    source_id: item.id,
-    collection: item.collection,
-    type: item.type,
-    title,
-    ordinal,
-    text,
-    headings,
-    page: page ?? null,
-    page_label,
-    slide,
-    slide_title,
-    sheet: sheet ?? null,
-    attachment,
-    rows,
-  }));
+  return chunks.map(
+    ({ ordinal, text, code, overlap, headings, page, page_label, slide, slide_title, sheet, attachment, rows }) => ({
+      _id: chunkId(item._id, item.version, ordinal),
+      item: item._id,
+      version: item.version,
+      database_id: item.database_id,
+      source_id: item.id,
+      collection: item.collection,
+      type: item.type,
+      title,
+      ordinal,
+      text,
+      code,
+      overlap,
+      headings,
+      page: page ?? null,
+      page_label,
+      slide,
+      slide_title,
+      sheet: sheet ?? null,
+      attachment,
+      rows,
+    }),
+  );
 }

@@ -4,6 +4,7 @@ import { describeModel, type Embedders } from '../../domain/content/embedding-mo
 import type { Relation } from '../../domain/content/graph.js';
 import { hasCurrentAnalysis, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
 import { asServed } from '../../domain/content/items.js';
+import type { TextLanguage } from '../../domain/content/languages.js';
 import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
 import { createQueryVectors } from '../../domain/content/query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from '../../domain/content/ranking.js';
@@ -22,6 +23,7 @@ import {
 import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { chunkOwner } from '../../domain/ids.js';
+import type { TextRange } from '../../domain/text-ranges.js';
 
 /** A query as a client sends it. */
 export interface QueryRequest {
@@ -66,6 +68,14 @@ export interface RetrievedChunk {
   type: ItemType;
   title: string | null;
   text: string;
+  /** The parts of the text that are code. */
+  code?: TextRange[];
+  /** Characters at the start that repeat the end of the chunk before. */
+  overlap?: number;
+  /** Position among the chunks of its version, from 0. */
+  ordinal: number;
+  /** The language of the text; English when absent. */
+  language?: TextLanguage;
   headings: string[];
   page: number | null;
   page_label?: string;

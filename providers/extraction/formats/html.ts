@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import * as cheerio from 'cheerio';
 import { Parser, type ParserOptions } from 'htmlparser2';
 import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import { asCode } from '../code-marks.js';
 import { cleanText } from '../plain-text.js';
 import type { Grid, Span } from '../tables/layout.js';
 import { HeadingSections } from './headings.js';
@@ -12,6 +13,9 @@ type Element = Extract<AnyNode, { tagName: string }>;
 /** Elements that are not content. */
 const NOISE =
   'script, style, noscript, template, svg, iframe, nav, form, button, select, [hidden], [aria-hidden="true"]';
+/** Code within a line. */
+const CODE = new Set(['code', 'samp', 'tt']);
+const CODE_CLASS = '[class*="highlight"], [class*="code"], [class*="language-"], [class*="lang-"], [class*="source"]';
 const LAYOUT = 'table, h1, h2, h3, h4, h5, h6, ul, ol, p + p';
 const MAX_SPAN = 100;
 const SELF_CLOSING = { xmlMode: false, recognizeSelfClosing: true } as const satisfies ParserOptions;
@@ -50,14 +54,42 @@ export function readXhtml(xhtml: string): Extraction {
   return pageOf(cheerio.load(xhtml, { xml: SELF_CLOSING }));
 }
 
+/** Adds HTML within another format, such as a table in Markdown, without a page around it. */
+export function readFragment(html: string, sections: HeadingSections): void {
+  checkDepth(html);
+  const $ = cheerio.load(html, null, false);
+  $(NOISE).remove();
+  readNodes($, $.root().contents().toArray(), sections);
+}
+
 function pageOf($: cheerio.CheerioAPI): Extraction {
   const title = cleanText($('title').first().text()).replace(/\s+/g, ' ').trim();
   $(NOISE).remove();
   const sections = new HeadingSections();
+  readNodes($, $('body').contents().toArray(), sections);
+  return { title: title || null, sections: sections.finish() };
+}
+
+function readNodes($: cheerio.CheerioAPI, nodes: readonly AnyNode[], sections: HeadingSections): void {
   let line = '';
+  /** The numbers of the lists around, null for bullets. */
+  const lists: (number | null)[] = [];
   const close = () => {
     sections.paragraph(line.replace(/[^\S\n]+/g, ' ').replace(/(?<! ) *\n */g, '\n'));
     line = '';
+  };
+  const readList = (list: Element): void => {
+    close();
+    lists.push(list.name === 'ol' ? numberOf($(list).attr('start')) : null);
+    for (const child of list.children) visit(child);
+    close();
+    lists.pop();
+    if (lists.length === 0) sections.endList();
+  };
+  const startItem = (): void => {
+    const number = lists.at(-1) ?? null;
+    sections.item(Math.max(1, lists.length), number);
+    if (number !== null) lists[lists.length - 1] = number + 1;
   };
   const visit = (node: AnyNode): void => {
     if (node.type === 'text') {
@@ -69,8 +101,15 @@ function pageOf($: cheerio.CheerioAPI): Extraction {
     if (name === 'br') line += '\n';
     else if (/^h[1-6]$/.test(name)) {
       close();
-      sections.heading(Number(name[1]), $(node as Element).text());
-    } else if (name === 'table' && isTable($, node as Element)) {
+      sections.heading(Number(name[1]), lineOf(node as Element));
+    } else if (name === 'ul' || name === 'ol') readList(node as Element);
+    else if (name === 'pre') {
+      close();
+      const text = preformatted($, node as Element);
+      if (isCode($, node as Element)) sections.code(text);
+      else sections.paragraph(text);
+    } else if (CODE.has(name)) line += asCode(lineOf(node as Element));
+    else if (name === 'table' && isTable($, node as Element)) {
       close();
       sections.table(gridOf($, node as Element));
     } else if (name === 'tr') {
@@ -80,14 +119,40 @@ function pageOf($: cheerio.CheerioAPI): Extraction {
     } else {
       const block = BLOCKS.has(name);
       if (block) close();
-      if (name === 'li') line += '- ';
+      if (name === 'li') startItem();
       for (const child of node.children) visit(child);
       if (block) close();
     }
   };
-  for (const node of $('body').contents().toArray()) visit(node);
+  for (const node of nodes) visit(node);
   close();
-  return { title: title || null, sections: sections.finish() };
+}
+
+/** The first number of a list. */
+const numberOf = (start = '1') => Number.parseInt(start, 10) || 1;
+
+/** The text of an element as one line, with marks around code. Breaks and blocks within it are spaces. */
+function lineOf(element: Element): string {
+  const textOf = (node: AnyNode): string => {
+    if (node.type === 'text') return cleanText(node.data);
+    if (node.type !== 'tag') return '';
+    const text = node.children.map(textOf).join('');
+    if (CODE.has(node.name)) return asCode(text);
+    return node.name === 'br' || BLOCKS.has(node.name) ? ` ${text} ` : text;
+  };
+  return element.children.map(textOf).join('').replace(/\s+/g, ' ').trim();
+}
+
+/** The lines of preformatted text. Some pages have an element for each line instead of line ends. */
+function preformatted($: cheerio.CheerioAPI, element: Element): string {
+  $(element).find('br').replaceWith('\n');
+  $(element).find('div').append('\n');
+  return cleanText($(element).text());
+}
+
+/** Preformatted text is code when the page says so: letters and poems are preformatted too. */
+function isCode($: cheerio.CheerioAPI, element: Element): boolean {
+  return $(element).find('code, samp').length > 0 || $(element).closest(CODE_CLASS).length > 0;
 }
 
 function checkDepth(html: string, options: ParserOptions = {}): void {
@@ -116,24 +181,28 @@ function isTable($: cheerio.CheerioAPI, table: Element): boolean {
 }
 
 function gridOf($: cheerio.CheerioAPI, table: Element): Grid {
-  const caption = cleanText($(table).children('caption').text());
-  const rows: string[][] = caption.trim() === '' ? [] : [[caption]];
+  const caption = $(table).children('caption').toArray().map(lineOf).join(' ');
+  const rows: string[][] = caption === '' ? [] : [[caption]];
   const spans: Span[] = [];
+  const headers: number[] = [];
   const covered = new Set<string>();
   for (const node of $(table).find('tr').toArray()) {
     const row: string[] = [];
-    for (const cell of $(node).children('td, th').toArray()) {
+    const cells = $(node).children('td, th').toArray();
+    if (cells.length > 1 && cells.every(({ name }) => name === 'th')) headers.push(rows.length);
+    for (const cell of cells) {
       const [height, width] = [spanOf($(cell).attr('rowspan')), spanOf($(cell).attr('colspan'))];
       while (covered.has(`${rows.length}/${row.length}`)) row.push('');
       const [top, left] = [rows.length, row.length];
       for (let down = 1; down < height; down++)
         for (let right = 0; right < width; right++) covered.add(`${top + down}/${left + right}`);
       if (height > 1 || width > 1) spans.push({ top, left, bottom: top + height - 1, right: left + width - 1 });
-      row.push(cleanText($(cell).text()), ...Array<string>(width - 1).fill(''));
+      row.push(lineOf(cell), ...Array<string>(width - 1).fill(''));
     }
     rows.push(row);
   }
-  return { rows, spans };
+  // The two rows of a header with groups are found by their merged cells.
+  return headers.length === 1 ? { rows, spans, header: headers[0]! } : { rows, spans };
 }
 
 /** Spans come from the file and cost memory, so they are bounded. */
@@ -144,6 +213,6 @@ function cellsOf($: cheerio.CheerioAPI, row: Element): string[] {
   return $(row)
     .children('td, th')
     .toArray()
-    .map((cell) => $(cell).text().replace(/\s+/g, ' ').trim())
+    .map(lineOf)
     .filter((cell) => cell !== '');
 }

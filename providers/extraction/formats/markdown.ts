@@ -1,67 +1,129 @@
 import { readFile } from 'node:fs/promises';
+import MarkdownIt, { type Token } from 'markdown-it';
 import type { Extraction } from '../../../domain/extraction.js';
 import { decodeText } from '../plain-text.js';
 import { HeadingSections } from './headings.js';
+import { inlineText } from './markdown-inline.js';
 
+const parser = new MarkdownIt({ html: true });
+const PIPES = /^\s*\|.*\|\s*$/;
 /** The line under a table's header. */
-const DELIMITER_ROW = /^ {0,3}\|?(\s*:?-+:?\s*\|)+(\s*:?-+:?\s*)?$/;
+const DELIMITER = /^[\s|:-]+$/;
+/** Fences that are never closed. More in one file are read as one block of code. */
+const MAX_UNCLOSED = 10;
 
-/** Headings become the headings of sections. All other markup stays: small tables, lists and code are readable as they are. */
+type ReadHtml = (html: string, sections: HeadingSections) => void;
+
+/** Markdown (CommonMark, with the tables of GitHub) without its marks: text, lists, tables and code under each heading. */
 export async function extractMarkdown(path: string): Promise<Extraction> {
   const { title, body } = splitFrontMatter(decodeText(await readFile(path)));
   const sections = new HeadingSections();
-  let block: string[] = [];
-  let fence: string | null = null;
+  let rest = body;
   let first: string | null = null;
-  const close = () => {
-    const text = block.join('\n');
-    if (DELIMITER_ROW.test(block[1] ?? '') && block[0]!.includes('|')) sections.table({ rows: cellsOf(block) }, text);
-    else sections.paragraph(text);
-    block = [];
-  };
-  const heading = (level: number, text: string) => {
-    sections.heading(level, text);
-    if (level === 1) first ??= text;
-  };
-  for (const line of body.split('\n')) {
-    const mark = /^\s{0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3);
-    if (mark && (fence === null || fence === mark)) fence = fence === null ? mark : null;
-    const atx = fence === null && /^ {0,3}(#{1,6})\s(?=.*\S)(.*)$/.exec(line);
-    const underline = fence === null && block.length === 1 && /^ {0,3}(=+|-{2,})\s*$/.exec(line);
-    if (atx) {
-      close();
-      heading(atx[1]!.length, plain(withoutClosingMarks(atx[2]!)));
-    } else if (underline) {
-      heading(underline[1]!.startsWith('=') ? 1 : 2, plain(block.pop()!));
-    } else if (line.trim() === '' && fence === null) {
-      close();
-    } else {
-      block.push(line);
-    }
+  for (let unclosed = 0; rest !== ''; unclosed++) {
+    const tokens = parser.parse(rest, {});
+    const readHtml = tokens.some(({ type }) => type === 'html_block')
+      ? (await import('./html.js')).readFragment
+      : ignore;
+    const end = unclosed < MAX_UNCLOSED ? repairFence(tokens, rest) : null;
+    readBlocks(tokens, sections, readHtml);
+    first ??= firstHeading(tokens);
+    rest = end ?? '';
   }
-  close();
   return { title: title ?? first, sections: sections.finish() };
 }
 
-function cellsOf([header, , ...rows]: string[]): string[][] {
-  const cells = (line: string) =>
-    line
-      .trim()
-      .replace(/^\||(?<!\\)\|$/g, '')
-      .split(/(?<!\\)\|/)
-      .map((cell) => cell.replaceAll('\\|', '|').trim());
-  return [cells(header!), ...rows.map(cells)];
+const ignore: ReadHtml = () => undefined;
+
+/** Adds the blocks of a document in order. */
+function readBlocks(tokens: readonly Token[], sections: HeadingSections, readHtml: ReadHtml): void {
+  let depth = 0;
+  let rows: string[][] = [];
+  for (const [at, token] of tokens.entries()) {
+    switch (token.type) {
+      case 'bullet_list_open':
+      case 'ordered_list_open':
+        depth += 1;
+        break;
+      case 'bullet_list_close':
+      case 'ordered_list_close':
+        depth -= 1;
+        if (depth === 0) sections.endList();
+        break;
+      case 'list_item_open':
+        sections.item(depth, token.info === '' ? null : Number(token.info));
+        break;
+      case 'table_open':
+        rows = [];
+        break;
+      case 'tr_open':
+        rows.push([]);
+        break;
+      case 'table_close':
+        sections.table({ rows, header: rows[0]!.some((cell) => cell !== '') ? 0 : null });
+        break;
+      case 'fence':
+      case 'code_block':
+        sections.code(token.content);
+        break;
+      case 'html_block':
+        readHtml(token.content, sections);
+        break;
+      case 'inline':
+        readInline(token, tokens[at - 1]!, sections, rows);
+    }
+  }
 }
 
-/** "## Title ##" may be closed by the marks that opened it. */
-const withoutClosingMarks = (text: string): string => text.trim().replace(/(?<=\s)#+$/, '');
+/** @param opening the token before, which says what the text is */
+function readInline(token: Token, opening: Token, sections: HeadingSections, rows: string[][]): void {
+  const lines = token.content.split('\n');
+  if (opening.type === 'th_open' || opening.type === 'td_open') rows.at(-1)!.push(inlineText(token.children));
+  // A heading in a quotation or a list is none of the document.
+  else if (opening.type === 'heading_open' && opening.level === 0)
+    sections.heading(Number(opening.tag.slice(1)), inlineText(token.children));
+  else if (lines.every((line) => PIPES.test(line))) sections.table({ rows: rowsOf(lines), header: null });
+  else sections.paragraph(inlineText(token.children));
+}
 
-/** A heading without its emphasis and links. */
-function plain(text: string): string {
-  return text
-    .replace(/!?\[([^[\]]*)\]\([^()]*(?:\([^()]*\)[^()]*)*\)/g, '$1')
-    .replace(/[*_`]{1,3}(\S[^*_`]*)[*_`]{1,3}/g, '$1')
-    .trim();
+/** The rows of a table without a header, which GitHub does not take for a table. */
+function rowsOf(lines: readonly string[]): string[][] {
+  return lines
+    .filter((line) => !DELIMITER.test(line))
+    .map((line) =>
+      line
+        .trim()
+        .slice(1, -1)
+        .split(/(?<!\\)\|/)
+        .map((cell) => inlineText(parser.parseInline(cell.replaceAll('\\|', '|').trim(), {})[0]!.children)),
+    );
+}
+
+function firstHeading(tokens: readonly Token[]): string | null {
+  const at = tokens.findIndex(({ type, tag, level }) => type === 'heading_open' && tag === 'h1' && level === 0);
+  if (at === -1) return null;
+  return (
+    inlineText(tokens[at + 1]!.children)
+      .replace(/\s+/g, ' ')
+      .trim() || null
+  );
+}
+
+/**
+ * Ends a fence that is never closed at the first empty line, because most of what follows is text. Its token is shortened.
+ * @returns the text that follows, which must be parsed again; null when the fence is closed
+ */
+function repairFence(tokens: readonly Token[], text: string): string | null {
+  const fence = tokens.at(-1);
+  if (fence?.type !== 'fence' || !fence.map) return null;
+  const [start, end] = fence.map;
+  const lines = text.split('\n');
+  const last = lines[end - 1]!.trim();
+  const isClosed = end - 1 > start && last.startsWith(fence.markup) && last.replaceAll(fence.markup[0]!, '') === '';
+  const gap = isClosed ? -1 : lines.findIndex((line, at) => at > start && line.trim() === '');
+  if (gap === -1) return null;
+  fence.content = lines.slice(start + 1, gap).join('\n');
+  return lines.slice(gap + 1).join('\n');
 }
 
 function splitFrontMatter(text: string): { title: string | null; body: string } {

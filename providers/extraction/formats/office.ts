@@ -18,6 +18,16 @@ interface CellPlace {
   colSpan: number;
 }
 
+interface ListPlace {
+  listType: 'ordered' | 'unordered';
+  /** From 0. */
+  indentation: number;
+  itemIndex: number;
+}
+
+const CODE_STYLE = /code|preformatted|verbatim|listing/i;
+const MONOSPACED = /courier|consolas|menlo|monaco|lucida console|mono\b/i;
+
 /**
  * Text documents (DOCX, ODT, RTF) by heading, presentations (PPTX, ODP) by slide.
  * @throws ExtractionError as `checkArchive`, and E2001 when the content cannot be parsed
@@ -45,12 +55,45 @@ function sectionsOf(content: OfficeContentNode[], order?: SlideOrder): Extractio
 
 function documentSections(content: OfficeContentNode[]): Extraction['sections'] {
   const sections = new HeadingSections();
-  for (const node of content) {
-    if (node.type === 'heading') sections.heading(Number(metadata(node).level ?? 1), textOf(node));
-    else if (node.type === 'table') sections.table(gridOf(node));
-    else sections.paragraph(blockText(node));
+  const isCode = codeTest(content);
+  let code: string[] = [];
+  for (const [at, node] of content.entries()) {
+    if (isCode(node)) {
+      code.push(textOf(node));
+      if (at + 1 < content.length && isCode(content[at + 1]!)) continue;
+      sections.code(code.join('\n'));
+      code = [];
+    } else if (node.type === 'list') {
+      const { listType, indentation = 0, itemIndex = 0 } = metadata(node) as Partial<ListPlace>;
+      sections.item(indentation + 1, listType === 'ordered' ? itemIndex + 1 : null);
+      sections.paragraph(textOf(node));
+    } else {
+      sections.endList();
+      if (node.type === 'heading') sections.heading(Number(metadata(node).level ?? 1), textOf(node));
+      else if (node.type === 'table') sections.table(gridOf(node));
+      else sections.paragraph(blockText(node));
+    }
   }
+  sections.endList();
   return sections.finish();
+}
+
+/**
+ * @returns a function that tells whether a node is code: by the name of its style, or when all of it is in a font of equal
+ * widths, unless most of the document is in such a font
+ */
+function codeTest(content: OfficeContentNode[]): (node: OfficeContentNode) => boolean {
+  const paragraphs = content.filter((node) => node.type === 'paragraph' && textOf(node).trim() !== '');
+  const typewritten = paragraphs.filter(isMonospaced).length > paragraphs.length / 2;
+  return (node) => {
+    if (node.type !== 'paragraph' || textOf(node).trim() === '') return node.type === 'code';
+    return CODE_STYLE.test(String(metadata(node).style ?? '')) || (!typewritten && isMonospaced(node));
+  };
+}
+
+function isMonospaced({ children = [] }: OfficeContentNode): boolean {
+  const texts = children.filter(({ text = '' }) => text.trim() !== '');
+  return texts.length > 0 && texts.every(({ formatting }) => MONOSPACED.test(formatting?.font ?? ''));
 }
 
 /** One section per slide. Its title is the heading, and the speaker notes follow its text. */

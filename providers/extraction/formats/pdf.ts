@@ -2,8 +2,9 @@ import './no-drawing.js';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { getDocument, VerbosityLevel } from 'pdfjs-dist/legacy/build/pdf.mjs';
-import type { PDFDocumentProxy, TextItem } from 'pdfjs-dist/types/src/display/api.js';
+import type { PDFDocumentProxy, TextContent, TextItem } from 'pdfjs-dist/types/src/display/api.js';
 import { type ExtractedSection, type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import { asCode, readMarks } from '../code-marks.js';
 import { checkPageCount, type ExtractionLimits } from '../limits.js';
 import { cleanText, countLetters } from '../plain-text.js';
 import { readWholePdf } from './pdf-file.js';
@@ -57,10 +58,10 @@ async function readPages(loading: ReturnType<typeof getDocument>, limits: Extrac
   for (let number = 1; number <= document.numPages; number++) {
     const page = await document.getPage(number);
     const content = await page.getTextContent();
-    const text = pageText(content.items.filter((item): item is TextItem => 'str' in item));
+    const { text, code } = readMarks(pageText(content));
     const label = cleanText(labels?.[number - 1] ?? '').trim();
     const named = label === '' || label === String(number) ? {} : { page_label: label };
-    const section = { text, headings: headingsOf(number), page: number, ...named };
+    const section = { text, ...(code && { code }), headings: headingsOf(number), page: number, ...named };
     (countLetters(text) < MIN_LETTERS ? scans : sections).push(section);
     page.cleanup();
   }
@@ -69,25 +70,65 @@ async function readPages(loading: ReturnType<typeof getDocument>, limits: Extrac
   return { title: /^(untitled|\(anonymous\))?$/i.test(title) ? null : title, sections, scans };
 }
 
-/** The lines of a page. A gap of almost two lines starts a paragraph. */
-function pageText(items: TextItem[]): string {
+interface Line {
+  text: string;
+  /** Almost two lines below the line before. */
+  startsParagraph: boolean;
+  letters: number;
+  /** Letters in a font of equal widths. */
+  monospaced: number;
+}
+
+/** The lines of a page with marks around code: lines in a font of equal widths, unless most of the page is in one. */
+function pageText({ items, styles }: TextContent): string {
+  const lines = linesOf(
+    items.filter((item): item is TextItem => 'str' in item),
+    (font) => styles[font]?.fontFamily === 'monospace',
+  );
+  const sum = (of: 'letters' | 'monospaced') => lines.reduce((total, line) => total + line[of], 0);
+  const hasCode = sum('monospaced') <= sum('letters') / 2;
   let text = '';
-  let lastLine: { y: number; height: number } | null = null;
-  for (const item of items) {
-    const y = (item.transform as number[])[5]!;
-    if (text.endsWith('\n') && item.str.trim() !== '') {
-      const gap = lastLine ? lastLine.y - y : 0;
-      if (lastLine && gap > 1.8 * Math.max(lastLine.height, 1)) text += '\n';
+  let code: string[] = [];
+  const closeCode = () => {
+    if (code.length > 0) text += `\n\n${asCode(code.join('\n'))}\n\n`;
+    code = [];
+  };
+  for (const line of lines) {
+    if (hasCode && line.letters > 0 && line.monospaced === line.letters) code.push(line.text.trim());
+    else if (code.length > 0 && line.text.trim() === '') continue;
+    else {
+      closeCode();
+      text += `${line.startsParagraph ? '\n' : ''}${line.text}\n`;
     }
-    text += item.str;
-    if (item.str.trim() !== '') lastLine = { y, height: item.height };
-    if (item.hasEOL) text += '\n';
   }
-  return cleanText(text)
+  closeCode();
+  return text
     .replace(/[^\S\n]+/g, ' ')
     .replace(/(?<! ) *\n */g, '\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim();
+}
+
+function linesOf(items: readonly TextItem[], isMonospaced: (font: string) => boolean): Line[] {
+  const empty = (): Line => ({ text: '', startsParagraph: false, letters: 0, monospaced: 0 });
+  const lines = [empty()];
+  let above: { y: number; height: number } | null = null;
+  for (const { str, transform, height, fontName, hasEOL } of items) {
+    const line = lines.at(-1)!;
+    const y = (transform as number[])[5]!;
+    const text = cleanText(str);
+    if (text.trim() !== '') {
+      if (line.text === '' && lines.length > 1 && above && above.y - y > 1.8 * Math.max(above.height, 1))
+        line.startsParagraph = true;
+      above = { y, height };
+      const letters = text.replace(/\s+/g, '').length;
+      line.letters += letters;
+      if (isMonospaced(fontName)) line.monospaced += letters;
+    }
+    line.text += text;
+    if (hasEOL) lines.push(empty());
+  }
+  return lines;
 }
 
 type Bookmark = Awaited<ReturnType<PDFDocumentProxy['getOutline']>>[number];

@@ -1,4 +1,4 @@
-import { type Block, isWord, type Span } from './layout.js';
+import { type Block, type Grid, isWord, type Span } from './layout.js';
 
 export interface Header {
   /** Rows of the block above the header, such as its title or a note. */
@@ -14,8 +14,19 @@ const CANDIDATE_ROWS = 10;
 /** Rows that decide what kind of values a column has. */
 const SAMPLE_ROWS = 50;
 
-/** Finds a block's header: its first row of about the full width, if all its cells are words, or words and years. */
-export function findHeader(block: Block, spans: readonly Span[]): Header | null {
+/** Finds a block's header: the row that the document marks, or the first of about the full width if all its cells are words, or words and years. */
+export function findHeader(
+  block: Block,
+  { spans = [], header: marked }: Pick<Grid, 'spans' | 'header'>,
+): Header | null {
+  const { rows } = block;
+  if (marked === null) return null;
+  const above = marked === undefined ? -1 : marked - block.top;
+  if (above >= 0 && above < rows.length - 1) return { above, depth: 1, names: rows[above]! };
+  return guessHeader(block, spans);
+}
+
+function guessHeader(block: Block, spans: readonly Span[]): Header | null {
   const { rows } = block;
   const width = Math.max(...rows.slice(0, SAMPLE_ROWS).map(filledCells));
   if (width < 2) return null;

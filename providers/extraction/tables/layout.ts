@@ -3,6 +3,8 @@ export interface Grid {
   rows: string[][];
   /** Merged cells; only the first cell of each has text. */
   spans?: Span[];
+  /** The row that the document itself marks as the header; null for none. When absent, the header is found by its cells. */
+  header?: number | null;
 }
 
 /** A range of merged cells, counted from 0, first and last included. */

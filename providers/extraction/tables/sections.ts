@@ -39,8 +39,8 @@ export function tableSections(
     titles = [];
   };
   for (const block of findBlocks(grid)) {
-    const header = findHeader(block, grid.spans ?? []);
-    if (isTitle(block)) {
+    const header = findHeader(block, grid);
+    if (!header && isTitle(block)) {
       titles.push(block);
     } else if (table && titles.length === 0 && continues(block, table)) {
       append(table.section, linesOf(block, { ...table.header, above: 0, depth: 0 }, block.left - table.left));
@@ -88,8 +88,8 @@ function linesOf(block: Block, header: Header | null, shift = 0): Line[] {
 
 /** A row as one line, or as several that each begin with the row's name. */
 function rowLines(cells: readonly string[], names: readonly string[], shift: number): string[] {
-  if (cells.filter((cell) => cell !== '').length === 1 && countWords(plain(cells)) >= REMARK_WORDS)
-    return [plain(cells)];
+  const isAlone = names.length !== 1 && cells.filter((cell) => cell !== '').length === 1;
+  if (isAlone && countWords(plain(cells)) >= REMARK_WORDS) return [plain(cells)];
   const fields = cells.flatMap((cell, column) => (cell === '' ? [] : [field(names[column + shift], cell)]));
   const line = fields.join('; ');
   if (names.length === 0 || countWords(line) <= LINE_WORDS) return [line];
