@@ -28,6 +28,12 @@ export const MCP_TOOLS: Record<string, McpTool> = {
       query: z.string().describe('The question, or words to look for.'),
       collection: z.string().optional().describe('Search only in this part of the database.'),
       max_results: z.number().int().default(5).describe('1 to 50'),
+      expand: z
+        .number()
+        .int()
+        .optional()
+        .describe('Passages before and after each hit that are returned with it: 0 to 2.'),
+      max_tokens: z.number().int().optional().describe('How many tokens the texts of all hits have together at most.'),
     }),
     readOnly: true,
     async run(postback, input) {

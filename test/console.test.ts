@@ -241,13 +241,14 @@ inChromium('the console in a browser', () => {
   test('shows passages without the marks of Markdown, and as text only', async () => {
     await signIn(data.apiKey);
     await page.goto(`${apiUrl}/console#/search?q=sluice`);
-    await page.locator('.passage td', { hasText: 'North sluice' }).waitFor();
+    await page.locator('.passage p', { hasText: 'North sluice' }).first().waitFor();
     const passage = page.locator('.passage').filter({ hasText: 'North sluice' }).first();
     const shown = (await passage.textContent())!;
     expect(shown).toContain('open-gate --now');
     expect(shown).toContain('<img src=x onerror=alert(1)>');
     expect(shown).not.toMatch(/---|`|\*\*|^#/m);
     expect(await passage.locator('img').count()).toBe(0);
+    expect(await passage.locator('code, pre').allTextContents()).toContain('open-gate --now');
   });
 
   test('the question in the field is that of the address', async () => {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ENTITY_TYPES } from '../../domain/content/graph.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
 import { listSchema } from '../pagination.js';
+import { textRangesSchema } from '../text-ranges.js';
 
 const relationSchema = z
   .object({
@@ -56,9 +57,22 @@ export const queryResultSchema = z.object({
       z
         .object({
           chunk_id: z.string(),
+          chunk_ids: z.array(z.string()).optional().meta({
+            description:
+              'With `expand`: the chunks that the text consists of, in their order. `chunk_id` is the best of them.',
+          }),
           source_id: z.string(),
           title: z.string().nullable(),
           text: z.string(),
+          truncated: z
+            .boolean()
+            .optional()
+            .meta({ description: 'True where `max_tokens` cut off the end of the text.' }),
+          hits: textRangesSchema(
+            'With `expand`: the parts of the text that were found; the others are around them',
+          ).optional(),
+          highlights: textRangesSchema('The words of the text that match the words of the query'),
+          code: textRangesSchema('The parts of the text that are code').optional(),
           score: z
             .number()
             .min(0)

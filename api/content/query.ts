@@ -68,6 +68,26 @@ const querySchema = z
       .boolean()
       .default(true)
       .meta({ description: 'Whether to return the entities and relations of the hits.' }),
+    expand: z
+      .int()
+      .min(0)
+      .max(2)
+      .default(0)
+      .meta({
+        description:
+          'Chunks of the same document before and after each hit that are returned with it, in one `text`. Hits whose texts ' +
+          'meet become one, in the place of the best of them.',
+      }),
+    max_tokens: z
+      .int()
+      .min(50)
+      .max(1_000_000)
+      .optional()
+      .meta({
+        description:
+          'How many tokens the texts of the response have together at most: the best hits as long as they fit, then the ' +
+          'sentences of the next that still fit. A token is estimated as 3.5 bytes of UTF-8.',
+      }),
     explain: z.boolean().default(false).meta({ description: 'Whether to return the parts of each score.' }),
   })
   .meta({ not: { required: ['collection', 'collections'] } });
@@ -111,6 +131,8 @@ export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }
           max_results: body.max_results,
           graph_context: body.graph_context,
           explain: body.explain,
+          expand: body.expand,
+          max_tokens: body.max_tokens,
         });
         respond({ chunks, graph, ...(warning === undefined ? {} : { warning }) });
       },

@@ -87,6 +87,8 @@ function addContent(program: Command): void {
     .option('--max <number>', 'hits', asNumber, 3)
     .addOption(new Option('--by <way>', 'how to search').choices(['hybrid', 'text', 'vector']))
     .option('--graph', 'also print the relations between what the hits mention')
+    .option('--expand <number>', 'chunks before and after each hit, 0 to 2', asNumber)
+    .option('--max-tokens <number>', 'length of all hits together', asNumber)
     .option('--explain', 'print the parts of each score')
     .action(run(async (options, words) => (await import('./query.js')).query(words, options)));
 }

@@ -9,6 +9,8 @@ interface QueryOptions extends ServerOptions {
   by?: 'hybrid' | 'text' | 'vector';
   graph?: boolean;
   explain?: boolean;
+  expand?: number;
+  maxTokens?: number;
 }
 
 /** Sentences that are shown of each hit. */
@@ -16,20 +18,21 @@ const SENTENCES = 3;
 
 /** `postback query`: prints the hits, each with the sentences that fit the question best. */
 export async function query(words: readonly string[], options: QueryOptions): Promise<void> {
-  const { database, collection, max, by, graph, explain } = options;
-  const question = words.join(' ');
+  const { database, collection, max, by, graph, explain, expand, maxTokens } = options;
   const body = {
-    query: question,
+    query: words.join(' '),
     database,
     collection,
     max_results: max,
     query_by: by,
     graph_context: graph ?? false,
     explain,
+    expand,
+    max_tokens: maxTokens,
   };
   const { data } = await bodyOf(findServer(options).client().POST('/query', { body }));
   print({ json: options.json, data }, () => {
-    const hits = data.chunks.map((hit, place) => showHit(hit, place + 1, question));
+    const hits = data.chunks.map((hit, place) => showHit(hit, place + 1));
     const relations = data.graph.relations.map(({ source, relation, target }) => {
       return `${source} ${paint('magenta', `—${relation}→`)} ${target}`;
     });
@@ -39,47 +42,38 @@ export async function query(words: readonly string[], options: QueryOptions): Pr
   });
 }
 
-function showHit(hit: Schemas['Hit'], place: number, question: string): string {
-  const { source_id, title, score, text, location, collection, explain } = hit;
+function showHit(hit: Schemas['Hit'], place: number): string {
+  const { source_id, title, score, location, collection, explain } = hit;
   const where = Object.entries(location).filter(([name]) => name !== 'headings');
   const details = [collection, ...where.map(([name, value]) => `${name} ${value}`)].join(', ');
   const heading = `${place}. ${paint('bold', title ?? source_id)}  ${paint('cyan', score.toFixed(3))}  ${paint('dim', details)}`;
   const parts = explain ? [fields(explain).replace(/^/gm, '   ')] : [];
-  return [heading, ...bestSentences(text, question).map((sentence) => `   ${sentence}`), ...parts].join('\n');
+  return [heading, ...bestSentences(hit).map((sentence) => `   ${sentence}`), ...parts].join('\n');
 }
 
-/** The sentences with most words of the question, in their order, with these words in bold. */
-function bestSentences(text: string, question: string): string[] {
-  const asked = new Set(wordsOf(question).map(stem));
-  const sentences = [...new Intl.Segmenter(undefined, { granularity: 'sentence' }).segment(text.replace(/\s+/g, ' '))];
-  const rated = sentences.map(({ segment }, index) => {
-    return {
-      segment,
-      index,
-      matches: new Set(
-        wordsOf(segment)
-          .map(stem)
-          .filter((word) => asked.has(word)),
-      ).size,
-    };
+/** The sentences with most of the words that match, in their order, with these words in bold. */
+function bestSentences({ text, highlights }: Schemas['Hit']): string[] {
+  const sentences = [...new Intl.Segmenter(undefined, { granularity: 'sentence' }).segment(text)];
+  const rated = sentences.map(({ segment, index }) => {
+    const marks = highlights.flatMap(([start, end]) =>
+      start! >= index && end! <= index + segment.length ? [[start! - index, end! - index] as const] : [],
+    );
+    const words = new Set(marks.map(([start, end]) => segment.slice(start, end).toLowerCase()));
+    return { segment, index, marks, matches: words.size };
   });
-  const best = rated.sort((a, b) => b.matches - a.matches || a.index - b.index).slice(0, SENTENCES);
-  return best.sort((a, b) => a.index - b.index).map(({ segment }) => highlight(segment.trim(), asked));
+  const best = rated
+    .filter(({ segment }) => segment.trim() !== '')
+    .sort((a, b) => b.matches - a.matches || a.index - b.index)
+    .slice(0, SENTENCES);
+  return best.sort((a, b) => a.index - b.index).map(({ segment, marks }) => highlight(segment, marks));
 }
 
-function highlight(sentence: string, asked: ReadonlySet<string>): string {
-  const segments = new Intl.Segmenter(undefined, { granularity: 'word' }).segment(sentence);
-  return Array.from(segments, ({ segment, isWordLike }) => {
-    return isWordLike && asked.has(stem(segment)) ? paint(['bold', 'yellow'], segment) : segment;
-  }).join('');
-}
-
-function wordsOf(text: string): string[] {
-  const segments = new Intl.Segmenter(undefined, { granularity: 'word' }).segment(text);
-  return Array.from(segments, ({ segment, isWordLike }) => (isWordLike ? segment : '')).filter(Boolean);
-}
-
-/** Rough, for highlighting only: the search itself knows more forms of a word. */
-function stem(word: string): string {
-  return word.toLowerCase().slice(0, Math.max(4, word.length - 3));
+function highlight(sentence: string, marks: readonly (readonly [number, number])[]): string {
+  let shown = '';
+  let at = 0;
+  for (const [start, end] of marks) {
+    shown += sentence.slice(at, start) + paint(['bold', 'yellow'], sentence.slice(start, end));
+    at = end;
+  }
+  return (shown + sentence.slice(at)).replace(/\s+/g, ' ').trim();
 }

@@ -17,6 +17,11 @@ const MODES = /** @type {[string, string][]} */ ([
   ['vector', 'Meaning'],
 ]);
 
+const SHOWN = /** @type {[string, string][]} */ ([
+  ['0', 'Hits'],
+  ['1', 'Hits and their neighbours'],
+]);
+
 /** @param {{ parameters: Record<string, string> }} props */
 export function Search({ parameters }) {
   const databases = useDatabases();
@@ -28,15 +33,15 @@ export function Search({ parameters }) {
       ${
         databases.data &&
         (database
-          ? html`<${Question} databases=${databases.data} database=${database} question=${parameters.q ?? ''} mode=${parameters.by ?? 'hybrid'} />`
+          ? html`<${Question} databases=${databases.data} database=${database} question=${parameters.q ?? ''} mode=${parameters.by ?? 'hybrid'} around=${parameters.around === '1'} />`
           : html`<${NoDatabase} />`)
       }
     </${Page}>
   `;
 }
 
-/** @param {{ databases: string[], database: string, question: string, mode: string }} props */
-function Question({ databases, database, question, mode }) {
+/** @param {{ databases: string[], database: string, question: string, mode: string, around: boolean }} props */
+function Question({ databases, database, question, mode, around }) {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => input.current?.focus(), []);
   // The address may get another question: a link, or the browser's way back.
@@ -44,7 +49,8 @@ function Question({ databases, database, question, mode }) {
     if (input.current) input.current.value = question;
   }, [question]);
   /** @param {Record<string, string>} changed */
-  const ask = (changed) => go('search', { database, by: mode, q: input.current?.value.trim() ?? '', ...changed });
+  const ask = (changed) =>
+    go('search', { database, by: mode, around: around ? '1' : '0', q: input.current?.value.trim() ?? '', ...changed });
   /** @param {Event} event */
   const onSubmit = (event) => {
     event.preventDefault();
@@ -57,15 +63,16 @@ function Question({ databases, database, question, mode }) {
       </label>
       <${Select} label="Database" value=${database} options=${databases.map((name) => [name, name])} onChange=${(/** @type {string} */ value) => ask({ database: value })} />
       <${Select} label="By" value=${mode} options=${MODES} onChange=${(/** @type {string} */ value) => ask({ by: value })} />
+      <${Select} label="Show" value=${around ? '1' : '0'} options=${SHOWN} onChange=${(/** @type {string} */ value) => ask({ around: value })} />
       <button type="submit" class="primary">Search</button>
     </form>
-    ${question ? html`<${Results} database=${database} question=${question} mode=${mode} />` : html`<${Empty} title="Ask your items something.">Hits show the passage and the entities around it. Press <kbd>/</kbd> anywhere to come here.</${Empty}>`}
+    ${question ? html`<${Results} database=${database} question=${question} mode=${mode} around=${around} />` : html`<${Empty} title="Ask your items something.">Hits show the passage and the entities around it. Press <kbd>/</kbd> anywhere to come here.</${Empty}>`}
   `;
 }
 
-/** @param {{ database: string, question: string, mode: string }} props */
-function Results({ database, question, mode }) {
-  const body = { database, query: question, query_by: mode, max_results: 10 };
+/** @param {{ database: string, question: string, mode: string, around: boolean }} props */
+function Results({ database, question, mode, around }) {
+  const body = { database, query: question, query_by: mode, max_results: 10, expand: around ? 1 : 0 };
   const found = useLive((signal) => call('POST', '/query', { body, signal }), [body], 0);
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const { data } = found;
@@ -82,7 +89,7 @@ function Results({ database, question, mode }) {
     <div class="results">
       <section aria-label="Hits">
         <h2>${plural(hits.length, 'hit')}</h2>
-        ${hits.map((hit) => html`<${Hit} key=${hit.chunk_id} hit=${hit} database=${database} question=${question} isNamed=${entity?.chunk_ids.includes(hit.chunk_id) ?? false} />`)}
+        ${hits.map((hit) => html`<${Hit} key=${hit.chunk_id} hit=${hit} database=${database} isNamed=${names(entity, hit)} />`)}
       </section>
       ${
         data.graph.entities.length > 0 &&
@@ -99,8 +106,12 @@ function Results({ database, question, mode }) {
   `;
 }
 
-/** @param {{ hit: Schemas['Hit'], database: string, question: string, isNamed: boolean }} props */
-function Hit({ hit, database, question, isNamed }) {
+/** @param {Schemas['Entity'] | undefined} entity @param {Schemas['Hit']} hit */
+const names = (entity, hit) =>
+  entity !== undefined && (hit.chunk_ids ?? [hit.chunk_id]).some((id) => entity.chunk_ids.includes(id));
+
+/** @param {{ hit: Schemas['Hit'], database: string, isNamed: boolean }} props */
+function Hit({ hit, database, isNamed }) {
   const { page, slide, sheet, headings = [] } = hit.location;
   const where = [hit.collection, ...headings, page && `page ${page}`, slide && `slide ${slide}`, sheet]
     .filter(Boolean)
@@ -114,7 +125,7 @@ function Hit({ hit, database, question, isNamed }) {
         </span>
       </header>
       <small class="muted">${where}</small>
-      <${Passage} text=${hit.text} question=${question} />
+      <${Passage} hit=${hit} />
     </article>
   `;
 }

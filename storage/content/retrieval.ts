@@ -6,6 +6,7 @@ import { hasCurrentAnalysis, type IndexGeneration, tableOf } from '../../domain/
 import { asServed } from '../../domain/content/items.js';
 import type { TextLanguage } from '../../domain/content/languages.js';
 import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
+import { withinBudget } from '../../domain/content/passages.js';
 import { createQueryVectors } from '../../domain/content/query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from '../../domain/content/ranking.js';
 import { inNewOrder, RERANKED, type Reranker } from '../../domain/content/reranking.js';
@@ -24,6 +25,8 @@ import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { chunkOwner } from '../../domain/ids.js';
 import type { TextRange } from '../../domain/text-ranges.js';
+import { readPassages, withoutNeighbours } from './passages.js';
+import { createHighlighter } from './search-index/highlights.js';
 
 /** A query as a client sends it. */
 export interface QueryRequest {
@@ -42,6 +45,10 @@ export interface QueryRequest {
   graph_context: boolean;
   /** Whether to return the parts of the scores. */
   explain?: boolean | undefined;
+  /** Chunks before and after each hit that are returned with it; none by default. */
+  expand?: number | undefined;
+  /** Tokens that the texts of the result may have together. */
+  max_tokens?: number | undefined;
 }
 
 export type Retrieval = ReturnType<typeof createRetrieval>;
@@ -164,6 +171,7 @@ interface Best {
  */
 export function createRetrieval(deps: RetrievalDependencies) {
   const queryVectors = createQueryVectors();
+  const highlighter = createHighlighter();
   return {
     /**
      * @returns chunks, best first, and the graph around them
@@ -183,12 +191,22 @@ export function createRetrieval(deps: RetrievalDependencies) {
         metadata: question.metadata,
         limit: candidates(question),
       });
+      const passages = await passagesOf(database, question, best);
+      const shown = passages.flatMap(({ found }) => found);
+      const highlights = await highlighter.mark(
+        question.query,
+        passages.map(({ text, best: { chunk } }) => ({ text, language: chunk.language })),
+      );
       return {
-        chunks: best.map(({ chunk, item, hit }) => ({
+        chunks: passages.map(({ best: { chunk, item, hit }, ...passage }, at) => ({
           chunk_id: chunk._id,
+          ...(question.expand ? { chunk_ids: passage.chunk_ids, hits: passage.hits } : {}),
           source_id: chunk.source_id,
           title: item.title,
-          text: chunk.text,
+          text: passage.text,
+          ...(passage.truncated ? { truncated: true } : {}),
+          highlights: highlights[at]!,
+          ...(passage.code.length > 0 ? { code: passage.code } : {}),
           score: hit.score,
           metadata: { ...item.additional_metadata, ...item.metadata },
           location: locationOf(chunk),
@@ -196,11 +214,21 @@ export function createRetrieval(deps: RetrievalDependencies) {
           collection: chunk.collection,
           type: chunk.type,
         })),
-        graph,
+        graph: shown.length === best.length ? graph : await graphOf(database, question, shown),
         warning: question.mode === 'hybrid' ? warningOf(database) : undefined,
       };
     },
   };
+
+  /** @returns the hits as texts, with their neighbours, as many as the budget has room for */
+  async function passagesOf(
+    database: OwnedDatabase,
+    { expand = 0, max_tokens }: QueryRequest,
+    best: readonly Result[],
+  ) {
+    const passages = await readPassages(deps.chunks, database._id, best, expand);
+    return max_tokens === undefined ? passages : withinBudget(passages, max_tokens, withoutNeighbours);
+  }
 
   /**
    * @returns the mode that the index supports
@@ -327,17 +355,20 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 
   /** Reads the graph of the first hits together with their chunks, and again if some of these are not served. */
-  async function readBest(
-    database: OwnedDatabase,
-    hits: readonly RankedHit[],
-    { max_results, graph_context }: QueryRequest,
-  ) {
-    const graphOf = (ids: readonly string[]) =>
-      graph_context && ids.length > 0 ? deps.graph.graphAround(database._id, itemsOf(ids), ids, MAX_GRAPH) : NO_GRAPH;
+  async function readBest(database: OwnedDatabase, hits: readonly RankedHit[], question: QueryRequest) {
+    const { max_results } = question;
     const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
-    const [found, graph] = await Promise.all([readServed(database, hits, max_results), graphOf(expected)]);
+    const [found, graph] = await Promise.all([
+      readServed(database, hits, max_results),
+      graphOf(database, question, expected),
+    ]);
     const ids = found.best.map(({ chunk }) => chunk._id);
-    return { ...found, graph: ids.join() === expected.join() ? graph : await graphOf(ids) };
+    return { ...found, graph: ids.join() === expected.join() ? graph : await graphOf(database, question, ids) };
+  }
+
+  async function graphOf(database: OwnedDatabase, { graph_context }: QueryRequest, ids: readonly string[]) {
+    if (!graph_context || ids.length === 0) return NO_GRAPH;
+    return deps.graph.graphAround(database._id, itemsOf(ids), ids, MAX_GRAPH);
   }
 
   /**

@@ -138,6 +138,11 @@ describe('queries', () => {
       title: null,
       location: {},
       text: NOTES[2]!.text,
+      highlights: [
+        [18, 23],
+        [24, 32],
+        [33, 40],
+      ],
       score: expect.any(Number),
       metadata: {},
       collection: 'one',

@@ -62,6 +62,19 @@ export function createTextAnalysis() {
     return analysed;
   }
 
+  /** @param languages of the table */
+  async function analyseQuery(query: string, languages: readonly TextLanguage[]): Promise<AnalysedQuery> {
+    const tokens = tokensOf(query.slice(0, MAX_QUERY_CHARACTERS));
+    const searched = await Promise.all(languages.map((language) => termsOf(tokens, language, searchedCharacters)));
+    const indexed = await Promise.all(languages.map((language) => termsOf(tokens, language, indexedCharacters)));
+    const any = tokens.flatMap((_, at) => [...new Set(searched.flatMap((terms) => terms[at]!))]);
+    return {
+      any: any.slice(0, MAX_TERMS).join(' '),
+      all: distinct(searched.map((terms) => terms.flat().slice(0, MAX_TERMS).join(' '))),
+      phrases: distinct(indexed.map((terms) => joined(terms).trim())),
+    };
+  }
+
   return {
     /** @returns the text to index of each row, in slices, so that a long document does not hold up the process */
     analyse,
@@ -72,18 +85,10 @@ export function createTextAnalysis() {
       return { rows: rows.map((row, at) => ({ ...row, text: texts[at]! })), remove };
     },
 
-    /** @param languages of the table */
-    async analyseQuery(query: string, languages: readonly TextLanguage[]): Promise<AnalysedQuery> {
-      const tokens = tokensOf(query.slice(0, MAX_QUERY_CHARACTERS));
-      const searched = await Promise.all(languages.map((language) => termsOf(tokens, language, searchedCharacters)));
-      const indexed = await Promise.all(languages.map((language) => termsOf(tokens, language, indexedCharacters)));
-      const any = tokens.flatMap((_, at) => [...new Set(searched.flatMap((terms) => terms[at]!))]);
-      return {
-        any: any.slice(0, MAX_TERMS).join(' '),
-        all: distinct(searched.map((terms) => terms.flat().slice(0, MAX_TERMS).join(' '))),
-        phrases: distinct(indexed.map((terms) => joined(terms).trim())),
-      };
-    },
+    analyseQuery,
+
+    /** @returns the terms of each word; none for a run of characters */
+    termsOfWords: (tokens: readonly Token[], language: TextLanguage) => termsOf(tokens, language, () => []),
   };
 }
 

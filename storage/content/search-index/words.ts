@@ -1,3 +1,5 @@
+import type { TextRange } from '../../../domain/text-ranges.js';
+
 /** Characters of scripts that are searched by pairs of characters, because words have no spaces or many endings between them. */
 const PAIRED =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}ー';
@@ -21,6 +23,49 @@ export function tokensOf(text: string): Token[] {
     if (IS_PAIRED.test(token)) return [token.match(CHARACTER)!];
     return isShort(token) ? [token] : [];
   });
+}
+
+/** A token with the place of its word in the text, or of each of its characters. */
+export interface PlacedToken {
+  token: Token;
+  places: TextRange[];
+}
+
+/** A character with the marks that NFKC composes with it: accents, voice marks of half-width Katakana, parts of Hangul. */
+const COMPOSED = /[\s\S][\p{M}\uff9e\uff9f\u1160-\u11ff]*/gu;
+
+/** @returns the tokens as `tokensOf` finds them, with their places in the text. Takes time in proportion to it */
+export function placedTokensOf(text: string): PlacedToken[] {
+  const { normal, placeOf } = normalForm(text);
+  return [...normal.matchAll(TOKEN)].flatMap(({ 0: token, index }): PlacedToken[] => {
+    const place = (from: number, { length }: string): TextRange => placeOf(index + from, index + from + length);
+    if (!IS_PAIRED.test(token)) return isShort(token) ? [{ token, places: [place(0, token)] }] : [];
+    const characters = [...token.matchAll(CHARACTER)];
+    return [
+      {
+        token: characters.map(([character]) => character),
+        places: characters.map(({ 0: character, index: from }) => place(from, character)),
+      },
+    ];
+  });
+}
+
+/** @returns a text as `tokensOf` reads it, and a function that finds the place of a part of it in the text */
+function normalForm(text: string): { normal: string; placeOf(start: number, end: number): TextRange } {
+  const lower = text.toLowerCase();
+  // "İ" becomes two characters.
+  const read = lower.length === text.length ? lower : text;
+  if (read === lower && lower.normalize('NFKC') === lower) {
+    return { normal: lower, placeOf: (start, end) => [start, end] };
+  }
+  const pieces: string[] = [];
+  const places: TextRange[] = [];
+  for (const { 0: piece, index } of read.matchAll(COMPOSED)) {
+    const form = piece.toLowerCase().normalize('NFKC');
+    for (let at = 0; at < form.length; at++) places.push([index, index + piece.length]);
+    pieces.push(form);
+  }
+  return { normal: pieces.join(''), placeOf: (start, end) => [places[start]![0], places[end - 1]![1]] };
 }
 
 /** @returns the terms of a run in the index: each character, followed by its pair with the next character */
