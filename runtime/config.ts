@@ -220,6 +220,8 @@ export const settingsSchema = z.object({
   POSTBACK_OPENAI_CHAT_MODEL: z.string().optional(),
   POSTBACK_OPENAI_VISION_MODEL: z.string().optional(),
   POSTBACK_OPENAI_SPEECH_MODEL: z.string().optional(),
+  /** Reads the graph of items instead of the built-in extraction. Needs the URL. */
+  POSTBACK_GRAPH_MODEL: z.string().optional(),
   /** Other models that AI jobs may name; comma-separated. */
   POSTBACK_OPENAI_MODELS: z
     .string()

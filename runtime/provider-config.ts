@@ -5,6 +5,7 @@ import type { OpenAiConfig } from '../providers/ai-jobs/index.js';
 import type { EmbedderConfig } from '../providers/embeddings/index.js';
 import type { LocalEmbedderOptions } from '../providers/embeddings/local.js';
 import { MODEL_FILES, readLocalModel } from '../providers/embeddings/local-model.js';
+import type { GraphModelOptions } from '../providers/graph/model-extractor.js';
 import { createLanguageModels } from '../providers/language-models/index.js';
 import type { RerankerOptions } from '../providers/reranking/index.js';
 import type { Config } from './config.js';
@@ -124,6 +125,14 @@ export function openAiConfig(config: Config): OpenAiConfig | undefined {
       'audio/speech_to_text_async': config.POSTBACK_OPENAI_SPEECH_MODEL,
     },
   };
+}
+
+/** The language model that reads graphs; undefined without POSTBACK_GRAPH_MODEL. @throws Error when its server is missing */
+export function graphModelConfig(config: Config): GraphModelOptions | undefined {
+  const { POSTBACK_OPENAI_URL: baseUrl, POSTBACK_OPENAI_KEY: apiKey, POSTBACK_GRAPH_MODEL: model } = config;
+  if (model === undefined) return undefined;
+  if (baseUrl === undefined) throw new Error('POSTBACK_OPENAI_URL: required with POSTBACK_GRAPH_MODEL');
+  return { baseUrl, apiKey, model, maxTokens: config.POSTBACK_OPENAI_MAX_TOKENS || undefined };
 }
 
 /** The second ranking of queries; undefined without POSTBACK_RERANK_URL. @throws Error when the model is missing */

@@ -8,12 +8,13 @@ import { createForeignParser } from '../providers/connectors/index.js';
 import { createToolDocumentReader } from '../providers/crews/tool-documents/index.js';
 import { createExtractor } from '../providers/extraction/index.js';
 import { createGraphExtractor } from '../providers/graph/index.js';
+import { createModelGraphExtractor } from '../providers/graph/model-extractor.js';
 import type { Config } from '../runtime/config.js';
 import { createSharedDependencies } from '../runtime/dependencies.js';
 import { createProcessMetrics } from '../runtime/metrics.js';
 import type { Tracing } from '../runtime/open-telemetry.js';
 import { identifySelf, isAlive } from '../runtime/process-identity.js';
-import { configuredLanguageModels, openAiConfig } from '../runtime/provider-config.js';
+import { configuredLanguageModels, graphModelConfig, openAiConfig } from '../runtime/provider-config.js';
 import { createScratch } from '../storage/scratch.js';
 import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
@@ -47,7 +48,11 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     languagesDir: config.POSTBACK_OCR_LANGUAGES_DIR,
     idleMs,
   });
-  const graphExtractor = createGraphExtractor({ idleMs });
+  const builtIn = createGraphExtractor({ idleMs });
+  const graphModel = graphModelConfig(config);
+  const graphExtractor = graphModel
+    ? createModelGraphExtractor(graphModel, { builtIn, meterOf: (org) => shared.quotas.tokenMeter(org), log })
+    : builtIn;
   const foreignParser = createForeignParser({ idleMs });
   const toolDocuments = createToolDocumentReader();
   const providers = createAiProviders({ extractor, openai: openAiConfig(config), idleMs });

@@ -7,18 +7,12 @@ import {
   MAX_GRAPH_CHARACTERS,
   type Relation,
 } from '../../domain/content/graph.js';
+import { MAX_ENTITIES, MAX_EVIDENCE, MAX_MENTIONS, MAX_RELATIONS, shorten } from './bounds.js';
 import { LEGAL_FORM } from './classify-name.js';
 import { readSentence } from './find-relations.js';
 import type { Mention } from './noun-phrases.js';
 import { readSentences } from './read-sentences.js';
 import { Discourse } from './resolve-references.js';
-
-/** Bounds of one item's graph. */
-const MAX_ENTITIES = 400;
-const MAX_RELATIONS = 800;
-const MAX_MENTIONS = 20;
-const MAX_EVIDENCE = 5;
-const MAX_SENTENCE = 400;
 
 interface Node {
   names: Map<string, number>;
@@ -170,11 +164,6 @@ const mostFrequent = <T>(counts: Map<T, number>, not?: T) =>
 /** The most frequent type, where the sentences that show no type (`name`) do not count. */
 const typeOf = (node: Node): EntityType => mostFrequent(node.types, 'name') ?? 'name';
 const bestName = (node: Node): string => mostFrequent(node.names)!;
-
-function shorten(sentence: string): string {
-  const line = sentence.replace(/\s+/g, ' ').trim();
-  return line.length > MAX_SENTENCE ? `${line.slice(0, MAX_SENTENCE - 1)}…` : line;
-}
 
 /** The work of a graph process: the graph of each of these items. */
 export default async (items: readonly Parameters<typeof buildGraph>[0][]): Promise<Graph[]> => items.map(buildGraph);

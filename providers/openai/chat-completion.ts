@@ -9,6 +9,8 @@ export interface ChatRequest {
   tool_choice?: 'none';
   temperature?: number | undefined;
   max_tokens?: number | undefined;
+  /** The schema of the message; servers may ignore it. */
+  response_format?: object;
 }
 
 /** Tool calls of a message that are read; a server may send any number. */

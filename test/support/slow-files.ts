@@ -75,6 +75,7 @@ export const SLOW_FILES: readonly string[] = [
   'webhooks/slow-receivers',
   'content/query',
   'content/reranking',
+  'content/graph-model',
   'ai-jobs/ocr-languages',
   'api',
   'ai-jobs/signing-keys',

@@ -25,7 +25,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- $storage := list "MONGODB_URI" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" -}}
 {{- $names := dict
   "api" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
-  "content" (concat $temporal $storage (list "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
+  "content" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
   "ai" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY"))
   "crews" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY" "POSTBACK_CREW_TOOL_SECRETS" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
   "connectors" (concat $temporal $storage (list "POSTBACK_SEALING_KEY"))
