@@ -14,6 +14,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   doctor: ['doctor', 'doctor --profile work --json'],
   'logs tail': ['logs tail worker', 'logs tail --json --no-follow --lines 100'],
   demo: ['demo'],
+  env: ['env', 'env --profile work --json'],
   'databases create': ['databases create library'],
   'databases list': ['databases list', 'databases list --profile work --json'],
   'databases stats': ['databases stats library --json'],

@@ -161,6 +161,14 @@ describe('commands against a server', () => {
     });
   });
 
+  test('env prints the address and the keys of a server for a shell', async () => {
+    const key = environment.POSTBACK_API_KEY!.split(',')[0]!;
+    const { out } = await postback('env');
+    const script = `${out}\nprintf '%s %s %s' "$POSTBACK_URL" "$POSTBACK_KEY" "$POSTBACK_API_KEY"`;
+    const { stdout } = spawnSync('sh', ['-c', script], { env: {} });
+    expect(String(stdout)).toBe(`${apiUrl} ${key} ${environment.POSTBACK_API_KEY}`);
+  });
+
   describe('callbacks', () => {
     test('deliveries are printed as they change', async () => {
       const own = await startReceiver();

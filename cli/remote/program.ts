@@ -23,6 +23,7 @@ export function addRemoteCommands(program: Command): void {
   addJobs(program);
   addCrews(program);
   addProfiles(program);
+  addEnvironment(program);
   remote(program.command('usage'))
     .description('print what the organisation uses, and its limits')
     .action(run(async (options) => (await import('./usage.js')).showUsage(options)));
@@ -49,6 +50,12 @@ function addProfiles(program: Command): void {
     .argument('<name>')
     .option('--json', 'print JSON')
     .action(async (name, options) => (await import('./profiles.js')).removeProfile(name, options));
+}
+
+function addEnvironment(program: Command): void {
+  remote(program.command('env'))
+    .description('print the address and the keys of a server as variables of a shell')
+    .action(run(async (options) => (await import('./env.js')).printEnvironment(options)));
 }
 
 function addDatabases(program: Command): void {

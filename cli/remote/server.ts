@@ -15,6 +15,8 @@ export interface ServerOptions {
 export interface Server {
   /** Address of the API, without a slash at the end. */
   readonly url: string;
+  /** The keys that are known. */
+  readonly keys: readonly string[];
   /** Address of Temporal's UI, for the instance of this folder; null when it is not known. */
   readonly temporalUiUrl: string | null;
   /** A client with a key of this kind. @throws Error when no such key is known, which says where one is looked for */
@@ -40,6 +42,7 @@ export function findServer(options: ServerOptions): Server {
   const address = url.replace(/\/$/, '');
   return {
     url: address,
+    keys,
     temporalUiUrl,
     hasKey: (kind) => keys.some((key) => keyKindOf(key) === kind),
     client(kind = 'api') {
