@@ -4,10 +4,8 @@ ARG NODE_IMAGE=node:24-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts
 COPY . .
-RUN npx tsc -p tsconfig.json
+RUN node bin/compile.mjs
 
 # Optional packages are installed too: they contain the native binaries. Install scripts never run.
 FROM ${NODE_IMAGE} AS packages

@@ -2,15 +2,14 @@
 // `npm run bench` runs a benchmark of bench/README.md.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, install, installBench, root } from './prepare.mjs';
+import { installBench, prepare, root } from './prepare.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
 
 await continueOnSupportedNode();
 try {
-  await install();
+  await prepare({ tools: true });
   // Charts are drawn with packages that nothing else uses.
   if (process.argv[2] === 'page') await installBench();
-  await build();
 } catch (error) {
   console.error(error.message);
   process.exit(1);

@@ -3,7 +3,7 @@
 // runs this file too, before and after it packs Postback (`prepack` and `postpack` in package.json).
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { build, install, root, run } from './prepare.mjs';
+import { prepare, root, run } from './prepare.mjs';
 import { nameOf, RELEASE } from './release.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
 
@@ -14,7 +14,8 @@ npm pack                      write Postback alone, to this folder
 
 /** What the package holds besides the compiled code and the pages in docs/. */
 const FILES = [
-  ...['bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs', 'bin/supported-node.mjs'],
+  ...['bin/compile.mjs', 'bin/postback.mjs', 'bin/prepare.mjs', 'bin/prune.mjs', 'bin/release.mjs'],
+  'bin/supported-node.mjs',
   ...['console', 'crews', 'examples'],
   // The pictures of the guides that the product serves.
   ...['docs/demo.svg', 'docs/console', 'docs/performance', 'docs/pictures'],
@@ -87,8 +88,7 @@ try {
   if (argument === '--help') console.log(HELP);
   else if (argument === '--after') restoreManifest();
   else {
-    await install();
-    await build();
+    await prepare({ tools: true });
     if (argument === '--before') prepareRelease();
     else await packAll(resolve(argument ?? join(root, 'packages'))).finally(restoreManifest);
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, install, root } from './prepare.mjs';
+import { prepare, root } from './prepare.mjs';
 import { installRelease, isRelease } from './release.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
 
@@ -9,10 +9,7 @@ await continueOnSupportedNode();
 let folder = root;
 try {
   if (isRelease()) folder = await installRelease();
-  else {
-    await install();
-    await build();
-  }
+  else await prepare({ tools: false });
 } catch (error) {
   console.error(error.message);
   process.exit(1);

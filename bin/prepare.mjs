@@ -2,18 +2,16 @@
 // Plain JavaScript without dependencies, because it runs before any are installed.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { compile, isCompiled, root } from './compile.mjs';
 import { prune } from './prune.mjs';
 
-export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+export { root };
 
-const BUILT_MARK = join(root, 'dist', '.postback-built');
 const LOCK_DIR = join(root, '.postback', 'prepare.lock');
 /** Signals that are passed on to the running command, which would otherwise outlive this process. */
 const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-const NOT_SOURCE = new Set(['node_modules', 'dist']);
 /** A workspace of its own: the product's installation does not have its packages. */
 const BENCH = join(root, 'bench');
 
@@ -36,11 +34,12 @@ export function run(command, args) {
 }
 
 /**
- * Installs the packages when they are missing or the lock file has changed.
- * Does nothing without TypeScript sources (in a production image).
- * @throws Error when npm fails
+ * Installs the packages, when they are missing or the lock file has changed, and compiles the sources that have changed. Does
+ * nothing without TypeScript sources (in a production image).
+ * @param tools whether the tools of development are needed too, such as compilers and test runners
+ * @throws Error when npm fails, or a source cannot be compiled
  */
-export async function install() {
+export async function prepare({ tools }) {
   if (!shippedWithSources()) return;
   // npm never packs a lock file; bin/pack.mjs adds it under another name.
   if (!existsSync(join(root, 'package-lock.json'))) {
@@ -49,23 +48,27 @@ export async function install() {
         ' Make it again with: npm run pack',
     );
   }
-  await installIn(root, 'Installing packages with npm ci. The first time takes about a minute …');
+  if (hasPackages(root, tools) && isCompiled()) return;
+  await withLock(async () => {
+    const installing = install(root, tools, 'Installing packages with npm ci. The first time takes half a minute …');
+    // While npm works.
+    compile();
+    await installing;
+  });
 }
 
 /** Installs the packages that only benchmarks use, when they are missing or their lock file has changed. @throws Error when npm fails */
 export async function installBench() {
-  await installIn(BENCH, 'Installing the packages of bench/ with npm ci …');
+  if (hasPackages(BENCH, true)) return;
+  await withLock(() => install(BENCH, true, 'Installing the packages of bench/ with npm ci …'));
 }
 
-async function installIn(folder, message) {
-  if (installed(folder)) return;
-  await withLock(async () => {
-    if (installed(folder)) return;
-    console.error(message);
-    await npmCi(folder, '--include=dev');
-    prune(join(folder, 'node_modules'));
-    writeFileSync(markOf(folder), lockHash(folder));
-  });
+async function install(folder, tools, message) {
+  if (hasPackages(folder, tools)) return;
+  console.error(message);
+  await npmCi(folder, tools ? '--include=dev' : '--omit=dev');
+  prune(join(folder, 'node_modules'));
+  writeFileSync(markOf(folder), markFor(folder, tools));
 }
 
 /** Installs what a folder's lock file names, without install scripts. @throws Error that says what to do */
@@ -79,94 +82,43 @@ export async function npmCi(folder, which) {
   );
 }
 
-/** Compiles to dist/ when a source has changed. @throws Error when the compiler finds errors */
-export async function build() {
-  if (!shippedWithSources() || built(fingerprint(sources()))) return;
-  await withLock(async () => {
-    const files = sources();
-    const wanted = fingerprint(files);
-    if (built(wanted)) return;
-    console.error('Compiling …');
-    const code = await run(process.execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.json']);
-    if (code !== 0) throw new Error('The TypeScript compiler found errors; see its output above.');
-    removeOrphans(new Set(files));
-    writeFileSync(BUILT_MARK, wanted);
-  });
-}
-
 /** Whether this is the repository; packages and images have the compiled code only. */
 export function shippedWithSources() {
   return existsSync(join(root, 'tsconfig.json'));
 }
 
-function lockHash(folder = root) {
-  return createHash('sha256')
+/** What the mark of a folder says that has the packages of its lock file. */
+function markFor(folder, tools) {
+  const hash = createHash('sha256')
     .update(readFileSync(join(folder, 'package-lock.json')))
     .digest('hex');
+  return tools ? `${hash} with tools` : hash;
 }
 
 function markOf(folder) {
   return join(folder, 'node_modules', '.postback-lock');
 }
 
-function installed(folder) {
+function hasPackages(folder, tools) {
   const mark = markOf(folder);
   if (!existsSync(dirname(mark))) return false;
-  if (existsSync(mark)) return readFileSync(mark, 'utf8') === lockHash(folder);
-  if (!matchesInstalledTree(folder)) return false;
-  writeFileSync(mark, lockHash(folder));
+  const enough = tools ? [markFor(folder, true)] : [markFor(folder, true), markFor(folder, false)];
+  if (existsSync(mark)) return enough.includes(readFileSync(mark, 'utf8'));
+  if (!matchesInstalledTree(folder, tools)) return false;
+  writeFileSync(mark, markFor(folder, tools));
   return true;
 }
 
 // After a manual `npm install` or `npm ci` there is only npm's own record of the installed packages.
-function matchesInstalledTree(folder) {
+function matchesInstalledTree(folder, tools) {
   const record = join(folder, 'node_modules', '.package-lock.json');
   if (!existsSync(record)) return false;
   const { '': _root, ...wanted } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')).packages;
   const found = JSON.parse(readFileSync(record, 'utf8')).packages;
-  return Object.entries(wanted).every(([path, entry]) =>
-    found[path] ? found[path].version === entry.version : Boolean(entry.optional || entry.devOptional || entry.peer),
-  );
-}
-
-function sources() {
-  const found = [join(root, 'tsconfig.json')];
-  const visit = (folder) => {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      if (entry.name.startsWith('.') || NOT_SOURCE.has(entry.name)) continue;
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) visit(path);
-      else if (entry.name.endsWith('.ts')) found.push(path);
-    }
-  };
-  visit(root);
-  return found.sort();
-}
-
-// Covers names, sizes and modification times, so that a removed file or an older checkout counts as a change.
-function fingerprint(files) {
-  const hash = createHash('sha256').update(lockHash());
-  for (const file of files) {
-    const { mtimeMs, size } = statSync(file);
-    // A copy keeps the time in milliseconds.
-    hash.update(`\n${relative(root, file)} ${Math.round(mtimeMs)} ${size}`);
-  }
-  return hash.digest('hex');
-}
-
-function built(wanted) {
-  return existsSync(BUILT_MARK) && readFileSync(BUILT_MARK, 'utf8') === wanted;
-}
-
-// The compiler keeps the output of deleted sources, and a deleted test would still run.
-function removeOrphans(files) {
-  const dist = join(root, 'dist');
-  for (const entry of readdirSync(dist, { recursive: true })) {
-    if (!entry.endsWith('.js')) continue;
-    if (files.has(join(root, entry.replace(/\.js$/, '.ts')))) continue;
-    rmSync(join(dist, entry));
-    rmSync(join(dist, `${entry}.map`), { force: true });
-  }
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (found[path]) return found[path].version === entry.version;
+    return Boolean(entry.optional || entry.devOptional || entry.peer || (entry.dev && !tools));
+  });
 }
 
 // Two starts at the same time would write the same files. The lock is a directory: creating one is atomic.

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { build, install, root } from './prepare.mjs';
+import { prepare, root } from './prepare.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
 
 const POSTBACK = join(root, 'bin', 'postback.mjs');
@@ -134,8 +134,7 @@ async function step(title, work) {
 
 await continueOnSupportedNode();
 try {
-  await install();
-  await build();
+  await prepare({ tools: false });
   await step('command line', checkCommandLine);
   await step('native packages', checkNativePackages);
   await step('workflow bundle', checkWorkflowBundle);

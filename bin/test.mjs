@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, install, root, run } from './prepare.mjs';
+import { prepare, root, run } from './prepare.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
 
 const HELP = `npm test                every check, and the tests of the product
@@ -47,6 +47,7 @@ const eslint = [
   ...'--cache --cache-location dist/.eslint --cache-strategy content dist'.split(' '),
 ];
 
+const types = [tool('typescript', 'bin', 'tsc'), '-p', 'tsconfig.json'];
 const audit = [join(root, 'bin', 'audit.mjs')];
 
 /** Runs checks at the same time, and ends the process when one of them fails. */
@@ -66,17 +67,6 @@ function checkWith(title, command) {
       resolve(code);
     });
   });
-}
-
-async function compile() {
-  console.error('\n── types and build');
-  try {
-    await build();
-    return 0;
-  } catch (error) {
-    console.error(error.message);
-    return 1;
-  }
 }
 
 /**
@@ -169,16 +159,16 @@ function finish({ passed, failed }) {
 
 await continueOnSupportedNode();
 try {
-  await install();
+  await prepare({ tools: true });
 } catch (error) {
   console.error(error.message);
   finish({ passed: 0, failed: 1 });
 }
 if (everything) {
-  await check(checkWith('lint and format', biome), checkWith('dependencies', audit), compile());
+  await check(checkWith('types', types), checkWith('lint and format', biome), checkWith('dependencies', audit));
   await check(checkWith('imports', dependencyCruiser), checkWith('regular expressions', eslint));
 } else {
-  await check(compile());
+  await check(checkWith('types', types));
 }
 console.error('\n── tests');
 finish(await jest());

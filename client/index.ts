@@ -53,17 +53,18 @@ function asField(value: unknown): string | Blob {
 /** A response that is not 2xx. */
 export class PostbackError extends Error {
   override readonly name = 'PostbackError';
+  /** HTTP status. */
+  readonly status: number;
+  /** The error code, for example `DATABASE_NOT_FOUND`; null in a response without one, such as that of a proxy. */
+  readonly code: string | null;
+  /** Id of the request, for the operator's log. */
+  readonly requestId: string | null;
 
-  constructor(
-    /** HTTP status. */
-    readonly status: number,
-    /** The error code, for example `DATABASE_NOT_FOUND`; null in a response without one, such as that of a proxy. */
-    readonly code: string | null,
-    message: string,
-    /** Id of the request, for the operator's log. */
-    readonly requestId: string | null,
-  ) {
+  constructor(status: number, code: string | null, message: string, requestId: string | null) {
     super(message);
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId;
   }
 }
 

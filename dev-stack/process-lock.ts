@@ -86,12 +86,14 @@ type DataFolderLock = ProcessLock<InstanceNote>;
 
 /** Another Postback process uses the data folder. */
 export class AlreadyRunningError extends Error {
-  constructor(
-    readonly pid: number,
-    readonly apiUrl: string | undefined,
-  ) {
+  readonly pid: number;
+  readonly apiUrl: string | undefined;
+
+  constructor(pid: number, apiUrl: string | undefined) {
     super(`Postback is already running in this folder (process ${pid}${apiUrl ? `, ${apiUrl}` : ''}).`);
     this.name = 'AlreadyRunningError';
+    this.pid = pid;
+    this.apiUrl = apiUrl;
   }
 }
 

@@ -43,18 +43,19 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 /** An error whose message may be shown to the client. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
-
+  readonly code: ErrorCode;
   /** Value of the `Retry-After` header. */
   readonly retryAfterSeconds: number | undefined;
   /** What the message says, for programs: the quota that is exceeded. */
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
   constructor(
-    readonly code: ErrorCode,
+    code: ErrorCode,
     message: string,
     { retryAfterSeconds, details }: { retryAfterSeconds?: number; details?: Readonly<Record<string, unknown>> } = {},
   ) {
     super(message);
+    this.code = code;
     this.retryAfterSeconds = retryAfterSeconds;
     this.details = details;
   }
@@ -67,45 +68,41 @@ export class ServiceError extends Error {
 /** The embedding model was not reachable or rejected the request. */
 export class EmbeddingError extends Error {
   override readonly name = 'EmbeddingError';
+  /** False when a retry cannot help (a wrong key, an unknown model). */
+  readonly retryable: boolean;
 
-  /** @param retryable false when a retry cannot help (a wrong key, an unknown model) */
-  constructor(
-    message: string,
-    readonly retryable: boolean,
-  ) {
+  constructor(message: string, retryable: boolean) {
     super(message);
+    this.retryable = retryable;
   }
 }
 
 /** The data of an OCR language are missing, and could not be fetched. They may be there at the next attempt. `message` is for clients. */
 export class LanguageDataError extends Error {
   override readonly name = 'LanguageDataError';
+  /** For operators: it can contain paths and addresses. */
+  readonly reason: string;
 
-  /**
-   * @param language the engine's name, such as `deu`
-   * @param reason for operators: it can contain paths and addresses
-   */
-  constructor(
-    language: string,
-    readonly reason: string,
-  ) {
+  /** @param language the engine's name, such as `deu` */
+  constructor(language: string, reason: string) {
     super(
       `OCR has no data of the language ${language} on this server, and could not fetch them. ` +
         `Operators: \`postback languages fetch ${language}\`.`,
     );
+    this.reason = reason;
   }
 }
 
 /** A provider of AI jobs or a language model failed. `message` is for the client: no internals, document content, keys or addresses. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
+  readonly retryable: boolean;
+  /** The `Retry-After` of the provider. */
+  readonly retryAfterMs: number | undefined;
 
-  /** @param retryAfterMs the `Retry-After` of the provider */
-  constructor(
-    message: string,
-    readonly retryable: boolean,
-    readonly retryAfterMs?: number,
-  ) {
+  constructor(message: string, retryable: boolean, retryAfterMs?: number) {
     super(message);
+    this.retryable = retryable;
+    this.retryAfterMs = retryAfterMs;
   }
 }

@@ -51,13 +51,14 @@ export type ItemErrorCode = keyof typeof ITEM_ERRORS;
 /** Thrown by detection and parsers when the item itself is at fault. A retry does not help. */
 export class ExtractionError extends Error {
   override readonly name = 'ExtractionError';
+  readonly code: ItemErrorCode;
+  /** Appended to the sentence of the code; must not quote the document. */
+  readonly detail: string | undefined;
 
-  /** @param detail appended to the sentence of the code; must not quote the document */
-  constructor(
-    readonly code: ItemErrorCode,
-    readonly detail?: string,
-  ) {
+  constructor(code: ItemErrorCode, detail?: string) {
     super(detail ? `${ITEM_ERRORS[code]} ${detail}` : ITEM_ERRORS[code]);
+    this.code = code;
+    this.detail = detail;
   }
 }
 

@@ -65,15 +65,14 @@ export class BlockedAddressError extends Error {
 /** The exchange failed. `message` is short, holds no internals, and may be stored in a delivery record. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
-
   /**
-   * @param code a system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate error (CERT_HAS_EXPIRED, …), EPROTO,
-   * ECANCELED or ETOOLARGE
+   * A system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate error (CERT_HAS_EXPIRED, …), EPROTO, ECANCELED or
+   * ETOOLARGE.
    */
-  constructor(
-    readonly code: string,
-    message: string,
-  ) {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
     super(message);
+    this.code = code;
   }
 }

@@ -27,12 +27,11 @@ export type VerificationFailure =
 /** The callback must not be trusted: respond with 401 (or 400 for `malformed_body`) and do nothing else. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
+  readonly code: VerificationFailure;
 
-  constructor(
-    readonly code: VerificationFailure,
-    message: string,
-  ) {
+  constructor(code: VerificationFailure, message: string) {
     super(message);
+    this.code = code;
   }
 }
 

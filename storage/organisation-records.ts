@@ -44,10 +44,13 @@ export type OwnFilter<Entry> = Filter<Entry> & { org?: never };
  * MongoDB's `Collection`.
  */
 export class OwnRecords<Entry extends Owned> {
-  constructor(
-    private readonly records: Collection<Entry>,
-    private readonly org: string,
-  ) {}
+  private readonly records: Collection<Entry>;
+  private readonly org: string;
+
+  constructor(records: Collection<Entry>, org: string) {
+    this.records = records;
+    this.org = org;
+  }
 
   find(filter: OwnFilter<Entry>, options?: FindOptions): FindCursor<WithId<Entry>> {
     return this.records.find(this.own(filter), options);

@@ -30,14 +30,14 @@ export type ResourceErrorCode = keyof typeof RESOURCE_ERRORS;
 /** A resource or a listing could not be read. `message` is for the client and contains no address. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
+  readonly code: ResourceErrorCode;
+  /** Whether another attempt soon may succeed. */
+  readonly retryable: boolean;
 
-  /** @param retryable whether another attempt soon may succeed */
-  constructor(
-    readonly code: ResourceErrorCode,
-    message: string = RESOURCE_ERRORS[code],
-    readonly retryable = false,
-  ) {
+  constructor(code: ResourceErrorCode, message: string = RESOURCE_ERRORS[code], retryable = false) {
     super(message);
+    this.code = code;
+    this.retryable = retryable;
   }
 }
 

@@ -19,7 +19,11 @@ export class ClauseReading {
   /** False from a condition on: "if Acme buys" states nothing. */
   private stated = true;
 
-  constructor(readonly phrases: readonly Phrase[]) {}
+  readonly phrases: readonly Phrase[];
+
+  constructor(phrases: readonly Phrase[]) {
+    this.phrases = phrases;
+  }
 
   startOver(): void {
     this.begin();

@@ -36,9 +36,12 @@ export type Work<Task, Result, Part = never> = (task: Task, emit: (part: Part) =
 /** A task exceeded a limit and was ended, with its process if necessary. Its input is at fault. */
 export class TaskLimitError extends Error {
   override readonly name = 'TaskLimitError';
-  /** @param limit `output`: the task produced more than it may return */
-  constructor(readonly limit: 'time' | 'memory' | 'output') {
+  /** `output`: the task produced more than it may return. */
+  readonly limit: 'time' | 'memory' | 'output';
+
+  constructor(limit: TaskLimitError['limit']) {
     super(`The task exceeded its ${limit} limit.`);
+    this.limit = limit;
   }
 }
 
