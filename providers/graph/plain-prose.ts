@@ -19,7 +19,7 @@ const LIST_ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s+/;
 const ROW = /^[^:;]{1,60}: /;
 /** Code of Markdown, constants (`MAX_SIZE`), names of variables, calls and files. */
 const CODE =
-  /\u0001[^\u0002\n]*\u0002|`[^`\n]{1,59}`|xcodespanx|\b[a-zA-Z\d]+(?:_+[a-zA-Z\d]+)+\b|\b[a-zA-Z]\w*\(\)|\b[a-z]\w+\.[a-z]\w+\b(?:\(\))?/g;
+  /\u0001[^\u0001\u0002\n]*\u0002|`[^`\n]{1,59}`|xcodespanx|\b[a-zA-Z\d]+(?:_+[a-zA-Z\d]+)+\b|\b[a-zA-Z]\w*\(\)|\b[a-z]\w+\.[a-z]\w+\b(?:\(\))?/g;
 
 /**
  * Splits a text where a sentence cannot go on: at empty lines, headings, list items and rows. Wrapped lines are joined.

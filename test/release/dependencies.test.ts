@@ -43,6 +43,7 @@ const PERMISSIVE = new Set([
     '0BSD',
     'MIT-0',
     'BlueOak-1.0.0',
+    'Python-2.0',
     'Unlicense',
     'CC0-1.0',
   ],

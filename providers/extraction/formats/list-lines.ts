@@ -19,7 +19,7 @@ export class ListLines {
   /** Adds a line to the current item. @returns false when no list is open */
   add(text: string): boolean {
     if (!this.open) return false;
-    this.lines.push(this.indent + (this.mark ?? INDENT) + text.replace(/\s*\n\s*/g, ' '));
+    this.lines.push(this.indent + (this.mark ?? INDENT) + onOneLine(text));
     this.mark = null;
     return true;
   }
@@ -37,4 +37,9 @@ export class ListLines {
     this.mark = null;
     return this.take();
   }
+}
+
+function onOneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter(Boolean).join(' ');
 }
