@@ -17,6 +17,7 @@ import { indexing } from './indexing.js';
 import { jobs } from './jobs.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
+import { ocr } from './ocr/index.js';
 import { overview } from './overview/index.js';
 import { page } from './page/index.js';
 import { receivers } from './receivers.js';
@@ -58,6 +59,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   schemathesis: { run: schemathesis, argument: '[<minutes>]' },
   fusion: { run: (folder, ...more) => fusion(folder!, ...more), argument: '<folder>...' },
   graph: { run: graph },
+  ocr: { run: ocr },
 };
 
 /**

@@ -1,11 +1,22 @@
 import { createWorker, type Line, OEM } from 'tesseract.js';
 import type { OcrLanguage } from '../../../domain/ocr-languages.js';
-import { cleanText } from '../plain-text.js';
+import { cleanText, countLetters } from '../plain-text.js';
 import { LANGUAGE_DATA } from './language-data.js';
 import { isBlank } from './picture.js';
 
 /** Of 100. Even in the worst scans tested, only one word in twenty at this confidence was right; below it are dust and stains. */
 const MIN_CONFIDENCE = 25;
+
+/** Of 100. Of a page without letters, hardly a word of three letters is recognised with so much. */
+const SURE = 60;
+/** Letters and digits of a word that chance does not make. */
+const SURE_LETTERS = 3;
+/** Of 100. No line of a page without letters is recognised with so much: its mean was 64 at the most. */
+const SURE_LINE = 75;
+/** Share of a line's letters in sure words, and of a page's lines that are sure. Bad scans have more, pictures of things none. */
+const SURE_SHARE = 0.5;
+/** A character that is a word, in scripts without spaces. */
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
 /** A line of a picture; the box in pixels. */
 export interface RecognizedLine {
@@ -16,6 +27,8 @@ export interface RecognizedLine {
 }
 
 export interface Recognized {
+  /** Whether nothing is on the picture. */
+  isBlank: boolean;
   text: string;
   /** 0 to 100. */
   confidence: number;
@@ -46,13 +59,16 @@ export async function startOcrEngine(language: OcrLanguage, folder: string): Pro
   return {
     async recognize(image) {
       // On an empty page the engine would spend a long time and recognise letters in the paper's grain.
-      if (await isBlank(image)) return { text: '', confidence: 0, lines: [], tsv: '' };
+      if (await isBlank(image)) return { isBlank: true, text: '', confidence: 0, lines: [], tsv: '' };
       const { data } = await engine.recognize(image, {}, { blocks: true, text: false, tsv: true });
-      const paragraphs = (data.blocks ?? [])
-        .flatMap((block) => block.paragraphs)
-        .map((paragraph) => paragraph.lines.map(readLine).filter(isText))
+      const found = (data.blocks ?? []).flatMap((block) => block.paragraphs).map(({ lines }) => lines.filter(isText));
+      // A line that is hard to read stays among others that are sure: it is text, too.
+      const isPage = found.flat().filter(isSure).length >= found.flat().length * SURE_SHARE;
+      const paragraphs = found
+        .map((lines) => (isPage ? lines : lines.filter(isSure)).map(readLine))
         .filter((lines) => lines.length > 0);
       return {
+        isBlank: false,
         text: paragraphs.map((lines) => lines.map(({ text }) => text).join('\n')).join('\n\n'),
         confidence: data.confidence,
         lines: paragraphs.flat(),
@@ -79,4 +95,15 @@ function joinUnspacedScripts(text: string): string {
   );
 }
 
-const isText = ({ text, confidence }: RecognizedLine) => text !== '' && confidence >= MIN_CONFIDENCE;
+const isText = ({ text, confidence }: Line) => cleanText(text).trim() !== '' && confidence >= MIN_CONFIDENCE;
+
+/** Whether a line is certainly text: as a whole, or by most of its letters. */
+function isSure({ confidence: ofLine, words }: Line): boolean {
+  let [sure, all] = [0, 0];
+  for (const { text, confidence } of words) {
+    const letters = countLetters(text);
+    all += letters;
+    if (confidence >= SURE && (letters >= SURE_LETTERS || UNSPACED.test(text))) sure += letters;
+  }
+  return ofLine >= SURE_LINE || (all > 0 && sure >= all * SURE_SHARE);
+}

@@ -5,6 +5,7 @@ import type { ExtractionLimits } from '../limits.js';
 import { type OcrEngine, type Recognized, startOcrEngine } from './engine.js';
 import { openPdfPages } from './pdf-pages.js';
 import { openFrames, type PageImage, prepareForOcr } from './picture.js';
+import { type RepairedPage, repairPage, turnPage } from './repair-page.js';
 import { eraseRulingLines } from './ruling-lines.js';
 
 export interface PageTask {
@@ -46,12 +47,38 @@ export default async function run(task: PageTask): Promise<PageOutcome> {
     } finally {
       pages.close();
     }
-    const recognized = await recognize(task.eraseLines ? await eraseRulingLines(image.png) : image.png, task);
-    const { width, height } = image;
-    return { page: toPage(task.page, recognized, image), width, height, tsv: recognized.tsv };
+    const { recognized, repaired } = await readUpright(await repairPage(image), task);
+    const { width, height } = repaired;
+    return { page: toPage(task.page, recognized, image, repaired), width, height, tsv: recognized.tsv };
   } catch (error) {
     return failureOf(error);
   }
+}
+
+/** Of 100. A page that is read with less may be upside down: those of the bench are read with 29 to 41. */
+const DOUBTFUL = 45;
+
+/** Reads a page, and once more upside down when it seems to be so. */
+async function readUpright(page: RepairedPage, task: PageTask): Promise<Reading> {
+  const first = await readPicture(page, task);
+  if (first.recognized.isBlank || first.recognized.confidence >= DOUBTFUL) return first;
+  const { onPage, ...turned } = await turnPage(page, 180);
+  const second = await readPicture({ ...turned, onPage: (box) => page.onPage(onPage(box)) }, task);
+  return second.recognized.confidence > first.recognized.confidence ? second : first;
+}
+
+interface Reading {
+  recognized: Recognized;
+  /** The picture that was read. */
+  repaired: Pick<RepairedPage, 'width' | 'height' | 'onPage'>;
+}
+
+async function readPicture(
+  repaired: Pick<RepairedPage, 'png' | 'width' | 'height' | 'onPage'>,
+  task: PageTask,
+): Promise<Reading> {
+  const png = task.eraseLines ? await eraseRulingLines(repaired.png) : repaired.png;
+  return { recognized: await recognize(png, task), repaired };
 }
 
 interface Pages {
@@ -97,22 +124,24 @@ async function recognize(
   }
 }
 
-function toPage(page: number, { text, confidence, lines }: Recognized, { width, height }: PageImage): OcrPage {
+/** @param image the page as it was @param repaired the picture that was read */
+function toPage(
+  page: number,
+  { text, confidence, lines }: Recognized,
+  { width, height }: PageImage,
+  { onPage }: Pick<RepairedPage, 'onPage'>,
+): OcrPage {
   const share = (pixels: number, total: number) => round(Math.min(1, Math.max(0, pixels / total)));
   return {
     page,
     text,
     confidence: lines.length === 0 ? 0 : round(confidence / 100),
-    lines: lines.map(({ text, confidence, box }) => ({
-      text,
-      confidence: round(confidence / 100),
-      box: {
-        left: share(box.x0, width),
-        top: share(box.y0, height),
-        width: share(box.x1 - box.x0, width),
-        height: share(box.y1 - box.y0, height),
-      },
-    })),
+    lines: lines.map(({ text, confidence, box }) => {
+      const { x0, y0, x1, y1 } = onPage(box);
+      const place = { left: share(x0, width), top: share(y0, height) };
+      const size = { width: share(x1 - x0, width), height: share(y1 - y0, height) };
+      return { text, confidence: round(confidence / 100), box: { ...place, ...size } };
+    }),
   };
 }
 

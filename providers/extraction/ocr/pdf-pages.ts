@@ -1,10 +1,11 @@
-import { type PDFiumDocument, PDFiumLibrary } from '@hyzyla/pdfium';
+import { type PDFiumDocument, PDFiumLibrary, type PDFiumPage } from '@hyzyla/pdfium';
 import sharp from 'sharp';
 import { ExtractionError } from '../../../domain/extraction.js';
 import { largestPicture, readWholePdf } from '../formats/pdf-file.js';
 import { checkPageCount, checkPixels, type ExtractionLimits } from '../limits.js';
-import { OCR_PIXELS, type PageImage } from './picture.js';
+import { enlargement, OCR_PIXELS, type PageImage } from './picture.js';
 
+/** Of a page that is more than one picture. */
 const DPI = 210;
 const POINTS_PER_INCH = 72;
 /** One per process: a new one for each document would leave its memory to the garbage collector, which is too slow. */
@@ -12,7 +13,7 @@ let library: Promise<PDFiumLibrary> | undefined;
 
 export interface PdfPages {
   count: number;
-  /** Renders a page in grey on white, at 210 dpi or less if the page is large. @param number from 1 */
+  /** Renders a page in grey on white, a scan in its own size, another page at 210 dpi; less if it is large. @param number from 1 */
   render(number: number): Promise<PageImage>;
   /** Frees the memory of the document. */
   close(): void;
@@ -63,7 +64,8 @@ async function render(document: PDFiumDocument, number: number): Promise<PageIma
     const { originalWidth: width, originalHeight: height } = page.getOriginalSize();
     // A page that failed to load has no size.
     if (!(width > 0 && height > 0)) throw new Error('the page has no size');
-    const scale = Math.min(DPI / POINTS_PER_INCH, Math.sqrt(OCR_PIXELS / (width * height)));
+    const own = (await scaleOfScan(page, width, height)) ?? DPI / POINTS_PER_INCH;
+    const scale = Math.min(own, Math.sqrt(OCR_PIXELS / (width * height)));
     const picture = await page.render({ scale, colorSpace: 'Gray', renderFormFields: true });
     const raw = { width: picture.width, height: picture.height, channels: 1 } as const;
     const png = await sharp(picture.data, { raw })
@@ -76,3 +78,28 @@ async function render(document: PDFiumDocument, number: number): Promise<PageIma
     throw new ExtractionError('E2001', `Page ${number} cannot be rendered.`);
   }
 }
+
+/** Objects of a page that are looked at: a scan has one picture, and perhaps a stamp. */
+const MAX_OBJECTS = 20;
+/** By how much the sides of a picture may differ from those of a page that it covers. */
+const TOLERANCE = 0.05;
+
+/**
+ * @returns pixels per point of a page that is one picture, so that OCR reads the pixels of the scanner, and as many more as it
+ * needs; undefined for another page
+ */
+async function scaleOfScan(page: PDFiumPage, width: number, height: number): Promise<number | undefined> {
+  if (page.getObjectCount() > MAX_OBJECTS) return undefined;
+  for (const object of page.objects()) {
+    if (object.type !== 'image') continue;
+    const picture = await object.getImageDataRaw();
+    if (Math.abs(shapeOf(picture) / shapeOf({ width, height }) - 1) > TOLERANCE) continue;
+    const scale = Math.sqrt((picture.width * picture.height) / (width * height));
+    return scale * enlargement(width * scale);
+  }
+  return undefined;
+}
+
+/** The ratio of the sides; the page may turn its picture. */
+const shapeOf = ({ width, height }: { width: number; height: number }) =>
+  Math.max(width, height) / Math.min(width, height);

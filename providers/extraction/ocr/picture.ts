@@ -69,12 +69,16 @@ function bmpFrame(file: Buffer, limits: ExtractionLimits): () => Sharp {
   };
 }
 
+/** @returns the factor by which a small picture is enlarged. @param width in pixels */
+export function enlargement(width: number): number {
+  return width < OCR_MIN_WIDTH ? Math.min(3, OCR_MIN_WIDTH / width) : 1;
+}
+
 /** Makes a frame upright, grey, on white, and of a size that OCR reads well. @throws ExtractionError E2001 not decodable */
 export async function prepareForOcr(frame: Sharp): Promise<PageImage> {
   try {
     const { width, height } = await frame.metadata();
-    const wanted = width < OCR_MIN_WIDTH ? Math.min(3, OCR_MIN_WIDTH / width) : 1;
-    const scale = Math.min(wanted, Math.sqrt(OCR_PIXELS / (width * height)));
+    const scale = Math.min(enlargement(width), Math.sqrt(OCR_PIXELS / (width * height)));
     const { data, info } = await frame
       .autoOrient()
       .flatten({ background: 'white' })

@@ -1,0 +1,112 @@
+import sharp, { type Sharp } from 'sharp';
+import type { PageImage } from './picture.js';
+import { findTilt } from './tilt.js';
+
+/** Degrees. The engine reads lines that are less tilted as well as level ones. */
+const MIN_TILT = 0.4;
+/** Grey levels by which a speck differs from all pixels around it. */
+const SPECK = 60;
+/** Share of a page's pixels that are specks: a fax has a hundred times as many as a clean scan. */
+const MAX_SPECKS = 0.005;
+
+/** The page is shrunk to this width in pixels to see the light on the paper: letters are gone then. */
+const LIGHT_WIDTH = 100;
+/** Grey levels between the darkest and the lightest part of the paper of a scanner; a camera leaves shadows. */
+const MAX_SHADOW = 40;
+/** The grey that paper gets. */
+const PAPER = 235;
+
+/** A box in pixels. */
+export interface Box {
+  x0: number;
+  y0: number;
+  x1: number;
+  y1: number;
+}
+
+/** A page with level lines, and without specks and shadows, as the engine reads it best. */
+export interface RepairedPage extends PageImage {
+  /** Whether the lines ran from top to bottom. Then the page may be upside down now. */
+  wasSideways: boolean;
+  /** @returns where a box of this picture is on the page as it was */
+  onPage(box: Box): Box;
+}
+
+/** Removes the specks of a noisy page and the shadows of a photographed one, and turns it so that its lines are level. */
+export async function repairPage({ png, width, height }: PageImage): Promise<RepairedPage> {
+  const smooth = (await specksOf(png)) > MAX_SPECKS ? await encode(sharp(png).median(3)) : { png, width, height };
+  const clean = (await withEvenLight(smooth)) ?? smooth;
+  const { degrees, sideways } = await findTilt(clean.png);
+  const turn = (sideways ? 90 : 0) + (Math.abs(degrees) >= MIN_TILT ? degrees : 0);
+  return { ...(await turnPage(clean, turn)), wasSideways: sideways };
+}
+
+/** @param degrees clockwise */
+export async function turnPage(page: PageImage, degrees: number): Promise<Omit<RepairedPage, 'wasSideways'>> {
+  if (degrees === 0) return { ...page, onPage: (box) => box };
+  const turned = await encode(sharp(page.png).rotate(degrees, { background: 'white' }));
+  return { ...turned, onPage: (box) => turnBack(box, degrees, turned, page) };
+}
+
+async function encode(picture: Sharp): Promise<PageImage> {
+  const { data, info } = await picture
+    .grayscale()
+    .png({ compressionLevel: 1 })
+    .withMetadata({ density: 200 })
+    .toBuffer({ resolveWithObject: true });
+  return { png: data, width: info.width, height: info.height };
+}
+
+/** @returns the page as if the light had been the same everywhere; undefined when it was */
+async function withEvenLight({ png }: PageImage): Promise<PageImage | undefined> {
+  const light = await grey(sharp(png).resize({ width: LIGHT_WIDTH, kernel: 'linear' })).then(({ data, info }) =>
+    grey(sharp(data, { raw: info }).median(7)),
+  );
+  // Some pixels are pictures, or the edge of the table.
+  const levels = Uint8Array.from(light.data).sort();
+  const share = (part: number) => levels[Math.floor(part * (levels.length - 1))]!;
+  if (share(0.95) - share(0.05) < MAX_SHADOW) return undefined;
+  const { data, info } = await grey(sharp(png));
+  const size = { width: info.width, height: info.height, fit: 'fill', kernel: 'linear' } as const;
+  const { data: paper } = await grey(sharp(light.data, { raw: light.info }).blur(2).resize(size));
+  for (let at = 0; at < data.length; at++)
+    data[at] = Math.min(255, Math.round((data[at]! * PAPER) / Math.max(1, paper[at]!)));
+  return encode(sharp(data, { raw: info }));
+}
+
+/** The pixels of a picture with a byte each. */
+async function grey(picture: Sharp): Promise<{ data: Buffer; info: { width: number; height: number; channels: 1 } }> {
+  const { data, info } = await picture.toColourspace('b-w').raw().toBuffer({ resolveWithObject: true });
+  return { data, info: { width: info.width, height: info.height, channels: 1 } };
+}
+
+/** @returns the share of pixels that are darker, or lighter, than all eight around them */
+async function specksOf(png: Buffer): Promise<number> {
+  const { data, info } = await grey(sharp(png));
+  const { width, height } = info;
+  const around = [-width - 1, -width, -width + 1, -1, 1, width - 1, width, width + 1];
+  let specks = 0;
+  for (let at = width + 1; at < data.length - width - 1; at++) {
+    const level = data[at]!;
+    const sign = Math.sign(level - data[at - 1]!);
+    if (around.every((offset) => (level - data[at + offset]!) * sign >= SPECK)) specks += 1;
+  }
+  return specks / (width * height);
+}
+
+/** Turns the corners of a box back around the middle of the picture, which stays the middle. */
+function turnBack({ x0, y0, x1, y1 }: Box, degrees: number, from: PageImage, to: PageImage): Box {
+  const angle = (degrees * Math.PI) / 180;
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  const corners = [
+    [x0, y0],
+    [x1, y0],
+    [x0, y1],
+    [x1, y1],
+  ].map(([x, y]) => {
+    const [across, down] = [x! - from.width / 2, y! - from.height / 2];
+    return [across * cos + down * sin + to.width / 2, down * cos - across * sin + to.height / 2] as const;
+  });
+  const [xs, ys] = [corners.map(([x]) => x), corners.map(([, y]) => y)];
+  return { x0: Math.min(...xs), y0: Math.min(...ys), x1: Math.max(...xs), y1: Math.max(...ys) };
+}
