@@ -7,7 +7,7 @@ import { chunkId } from '../../domain/ids.js';
 import { VERSION_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
-import type { RetrievedChunk } from './retrieval.js';
+import type { RetrievedChunk } from './served-hits.js';
 
 export interface ChunkRecord extends RetrievedChunk {
   database_id: string;

@@ -4,7 +4,6 @@ import { describeModel, type Embedders } from '../../domain/content/embedding-mo
 import type { Relation } from '../../domain/content/graph.js';
 import { hasCurrentAnalysis, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
 import { asServed } from '../../domain/content/items.js';
-import type { TextLanguage } from '../../domain/content/languages.js';
 import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
 import { withinBudget } from '../../domain/content/passages.js';
 import { createQueryVectors } from '../../domain/content/query-vectors.js';
@@ -21,12 +20,20 @@ import {
   sourceKey,
   type TextOperator,
 } from '../../domain/content/search.js';
-import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { chunkOwner } from '../../domain/ids.js';
-import type { TextRange } from '../../domain/text-ranges.js';
 import { readPassages, withoutNeighbours } from './passages.js';
 import { createHighlighter } from './search-index/highlights.js';
+import {
+  itemsOf,
+  type RankedHit,
+  type Result,
+  type RetrievedChunk,
+  type RetrievedItem,
+  readServed,
+  type ServedHitsDependencies,
+  SPARE,
+} from './served-hits.js';
 
 /** A query as a client sends it. */
 export interface QueryRequest {
@@ -57,64 +64,17 @@ export type Retrieval = ReturnType<typeof createRetrieval>;
 const CANDIDATES = 50;
 /** The same for weights and recency, which can move a hit further. */
 const WEIGHTED_CANDIDATES = 100;
-/** Chunks read in addition to the limit, because a hit may belong to a version that is not served. */
-const SPARE = 3;
 /** Searches of one query: again, when versions that are not served took the places of others. */
 const MAX_SEARCHES = 5;
 const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
 
-/** The fields of a stored chunk that a result shows. */
-export interface RetrievedChunk {
-  _id: string;
-  item: string;
-  version: number;
-  source_id: string;
-  collection: string;
-  type: ItemType;
-  title: string | null;
-  text: string;
-  /** The parts of the text that are code. */
-  code?: TextRange[];
-  /** Characters at the start that repeat the end of the chunk before. */
-  overlap?: number;
-  /** Position among the chunks of its version, from 0. */
-  ordinal: number;
-  /** The language of the text; English when absent. */
-  language?: TextLanguage;
-  headings: string[];
-  page: number | null;
-  page_label?: string;
-  slide?: number;
-  slide_title?: string;
-  sheet: string | null;
-  attachment?: string;
-  /** First and last row of a table, from 1. */
-  rows?: [number, number];
-}
-
-/** The fields of a stored item that a result needs. */
-export interface RetrievedItem {
-  _id: string;
-  id: string;
-  collection: string;
-  version: number;
-  served_version: number | null;
-  served?: Omit<RetrievedItem, '_id' | 'id' | 'collection' | 'served_version' | 'served'> | undefined;
-  title: string | null;
-  metadata: Record<string, unknown>;
-  additional_metadata: Record<string, unknown>;
-  updated_at: Date;
-}
-
 /** The stores and models that a query reads. */
-export interface RetrievalDependencies {
+export interface RetrievalDependencies extends ServedHitsDependencies {
   index: Pick<SearchIndex, 'search'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
-  chunks: { getByIds(databaseId: string, ids: readonly string[]): Promise<Map<string, RetrievedChunk>> };
-  items: {
-    listByKeys(org: string, keys: readonly string[]): Promise<RetrievedItem[]>;
+  items: ServedHitsDependencies['items'] & {
     listByIds(database: OwnedDatabase, ids: readonly string[]): Promise<RetrievedItem[]>;
   };
   graph: {
@@ -144,26 +104,6 @@ export interface GraphContext {
 const OUTDATED_TEXTS =
   'The text of this database was indexed by another version. An operator can rebuild the index with "postback index rebuild".';
 const NO_GRAPH: GraphContext = { entities: [], relations: [] };
-
-/** A hit with the parts of its score, unless the score is that of the search. */
-interface RankedHit extends SearchHit {
-  parts?: ScoreParts;
-}
-
-interface Result {
-  chunk: RetrievedChunk;
-  item: RetrievedItem;
-  hit: RankedHit;
-}
-
-/** The best hits of served versions. */
-interface Best {
-  best: Result[];
-  /** Hits that would be among the best, but whose version is not served. */
-  unserved: number;
-  /** Versions that are served but not among the hits, which have only earlier versions of their items. */
-  missing: string[];
-}
 
 /**
  * Runs queries. The index finds chunks; MongoDB has their content and shows which version of an item is served. A version that
@@ -359,7 +299,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
     const { max_results } = question;
     const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
     const [found, graph] = await Promise.all([
-      readServed(database, hits, max_results),
+      readServed(deps, database, hits, max_results),
       graphOf(database, question, expected),
     ]);
     const ids = found.best.map(({ chunk }) => chunk._id);
@@ -370,70 +310,10 @@ export function createRetrieval(deps: RetrievalDependencies) {
     if (!graph_context || ids.length === 0) return NO_GRAPH;
     return deps.graph.graphAround(database._id, itemsOf(ids), ids, MAX_GRAPH);
   }
-
-  /**
-   * Reads the first hits whose version is served, a few at a time. A version is either served throughout the result or not.
-   * Chunks are read before their items: the chunks of a version are there until another one is served.
-   */
-  async function readServed(database: OwnedDatabase, hits: readonly RankedHit[], limit: number): Promise<Best> {
-    const found = new Map<string, Result>();
-    const items = new Map<string, RetrievedItem | null>();
-    let unserved = 0;
-    for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
-      const batch = hits.slice(start, start + limit + SPARE);
-      const ids = batch.map((hit) => hit.chunk_id);
-      const chunks = await deps.chunks.getByIds(database._id, ids);
-      await readItems(database, batch, items);
-      for (const hit of batch) {
-        const { chunk_id } = hit;
-        const chunk = chunks.get(chunk_id);
-        const { item: key, version } = chunkOwner(chunk_id);
-        const item = items.get(key);
-        if (chunk && item?.served_version === version) {
-          if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item: asServed(item), hit });
-        } else unserved += 1;
-      }
-    }
-    return { best: [...found.values()].slice(0, limit), unserved, missing: missingVersions(hits, items) };
-  }
-
-  async function readItems(
-    { org }: OwnedDatabase,
-    hits: readonly SearchHit[],
-    items: Map<string, RetrievedItem | null>,
-  ): Promise<void> {
-    const missing = itemsOf(hits.map((hit) => hit.chunk_id)).filter((key) => !items.has(key));
-    if (missing.length === 0) return;
-    for (const key of missing) items.set(key, null);
-    for (const item of await deps.items.listByKeys(org, missing)) items.set(item._id, item);
-  }
-}
-
-/** @returns the served versions of items that have only hits of earlier versions */
-function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, RetrievedItem | null>): string[] {
-  const newest = new Map<string, number>();
-  for (const { item, version } of ownersOf(hits.map((hit) => hit.chunk_id))) {
-    newest.set(item, Math.max(version, newest.get(item) ?? 0));
-  }
-  return [...items].flatMap(([key, item]) => {
-    const served = item?.served_version ?? 0;
-    return served > (newest.get(key) ?? served) ? [`${key}/${served}`] : [];
-  });
 }
 
 function missingModelMessage({ index }: Pick<QueriedDatabase, 'index'>): string {
   return `The vectors of the database are of ${describeModel(index.embeddings)}, a model that is not available until the index is rebuilt: only text is searched.`;
-}
-
-/** @returns the items and versions that the chunks belong to, each once */
-function ownersOf(chunkIds: readonly string[]): ItemVersion[] {
-  const owners = chunkIds.map(chunkOwner);
-  return [...new Map(owners.map((owner) => [`${owner.item}/${owner.version}`, owner])).values()];
-}
-
-/** @returns the items that the chunks belong to, each once */
-function itemsOf(chunkIds: readonly string[]): string[] {
-  return [...new Set(chunkIds.map((id) => chunkOwner(id).item))];
 }
 
 function candidates({ weights, recency_bias = 0, max_results }: QueryRequest): number {

@@ -1,0 +1,146 @@
+import type { OwnedDatabase } from '../../domain/content/databases.js';
+import { asServed } from '../../domain/content/items.js';
+import type { TextLanguage } from '../../domain/content/languages.js';
+import type { ScoreParts } from '../../domain/content/ranking.js';
+import type { ItemType, SearchHit } from '../../domain/content/search.js';
+import type { ItemVersion } from '../../domain/content/workflow-contract.js';
+import { chunkOwner } from '../../domain/ids.js';
+import type { TextRange } from '../../domain/text-ranges.js';
+
+/** Chunks read in addition to the limit, because a hit may belong to a version that is not served. */
+export const SPARE = 3;
+
+/** The fields of a stored chunk that a result shows. */
+export interface RetrievedChunk {
+  _id: string;
+  item: string;
+  version: number;
+  source_id: string;
+  collection: string;
+  type: ItemType;
+  title: string | null;
+  text: string;
+  /** The parts of the text that are code. */
+  code?: TextRange[];
+  /** Characters at the start that repeat the end of the chunk before. */
+  overlap?: number;
+  /** Position among the chunks of its version, from 0. */
+  ordinal: number;
+  /** The language of the text; English when absent. */
+  language?: TextLanguage;
+  headings: string[];
+  page: number | null;
+  page_label?: string;
+  slide?: number;
+  slide_title?: string;
+  sheet: string | null;
+  attachment?: string;
+  /** First and last row of a table, from 1. */
+  rows?: [number, number];
+}
+
+/** The fields of a stored item that a result needs. */
+export interface RetrievedItem {
+  _id: string;
+  id: string;
+  collection: string;
+  version: number;
+  served_version: number | null;
+  served?: Omit<RetrievedItem, '_id' | 'id' | 'collection' | 'served_version' | 'served'> | undefined;
+  title: string | null;
+  metadata: Record<string, unknown>;
+  additional_metadata: Record<string, unknown>;
+  updated_at: Date;
+}
+
+/** A hit with the parts of its score, unless the score is that of the search. */
+export interface RankedHit extends SearchHit {
+  parts?: ScoreParts;
+}
+
+export interface Result {
+  chunk: RetrievedChunk;
+  item: RetrievedItem;
+  hit: RankedHit;
+}
+
+/** The best hits of served versions. */
+export interface Best {
+  best: Result[];
+  /** Hits that would be among the best, but whose version is not served. */
+  unserved: number;
+  /** Versions that are served but not among the hits, which have only earlier versions of their items. */
+  missing: string[];
+}
+
+/** The stores that have the content of hits. */
+export interface ServedHitsDependencies {
+  chunks: { getByIds(databaseId: string, ids: readonly string[]): Promise<Map<string, RetrievedChunk>> };
+  items: { listByKeys(org: string, keys: readonly string[]): Promise<RetrievedItem[]> };
+}
+
+/**
+ * Reads the first hits whose version is served, a few at a time. A version is either served throughout the result or not.
+ * Chunks are read before their items: the chunks of a version are there until another one is served.
+ */
+export async function readServed(
+  deps: ServedHitsDependencies,
+  database: OwnedDatabase,
+  hits: readonly RankedHit[],
+  limit: number,
+): Promise<Best> {
+  const found = new Map<string, Result>();
+  const items = new Map<string, RetrievedItem | null>();
+  let unserved = 0;
+  for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
+    const batch = hits.slice(start, start + limit + SPARE);
+    const ids = batch.map((hit) => hit.chunk_id);
+    const chunks = await deps.chunks.getByIds(database._id, ids);
+    await readItems(deps, database, batch, items);
+    for (const hit of batch) {
+      const { chunk_id } = hit;
+      const chunk = chunks.get(chunk_id);
+      const { item: key, version } = chunkOwner(chunk_id);
+      const item = items.get(key);
+      if (chunk && item?.served_version === version) {
+        if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item: asServed(item), hit });
+      } else unserved += 1;
+    }
+  }
+  return { best: [...found.values()].slice(0, limit), unserved, missing: missingVersions(hits, items) };
+}
+
+async function readItems(
+  deps: Pick<ServedHitsDependencies, 'items'>,
+  { org }: OwnedDatabase,
+  hits: readonly SearchHit[],
+  items: Map<string, RetrievedItem | null>,
+): Promise<void> {
+  const missing = itemsOf(hits.map((hit) => hit.chunk_id)).filter((key) => !items.has(key));
+  if (missing.length === 0) return;
+  for (const key of missing) items.set(key, null);
+  for (const item of await deps.items.listByKeys(org, missing)) items.set(item._id, item);
+}
+
+/** @returns the served versions of items that have only hits of earlier versions */
+function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, RetrievedItem | null>): string[] {
+  const newest = new Map<string, number>();
+  for (const { item, version } of ownersOf(hits.map((hit) => hit.chunk_id))) {
+    newest.set(item, Math.max(version, newest.get(item) ?? 0));
+  }
+  return [...items].flatMap(([key, item]) => {
+    const served = item?.served_version ?? 0;
+    return served > (newest.get(key) ?? served) ? [`${key}/${served}`] : [];
+  });
+}
+
+/** @returns the items and versions that the chunks belong to, each once */
+function ownersOf(chunkIds: readonly string[]): ItemVersion[] {
+  const owners = chunkIds.map(chunkOwner);
+  return [...new Map(owners.map((owner) => [`${owner.item}/${owner.version}`, owner])).values()];
+}
+
+/** @returns the items that the chunks belong to, each once */
+export function itemsOf(chunkIds: readonly string[]): string[] {
+  return [...new Set(chunkIds.map((id) => chunkOwner(id).item))];
+}
