@@ -117,7 +117,11 @@ export function operations(
       };
       await handle(ctx, {
         query: readInput(operation, query ?? noParameters, ctx.query, true) as z.output<Query>,
-        body: readInput(operation, form ? undefined : body, ctx.request.body ?? {}) as z.output<Body>,
+        body: readInput(
+          operation,
+          form ? undefined : body,
+          ctx.request.body === undefined ? {} : ctx.request.body,
+        ) as z.output<Body>,
         respond,
         respondWith(data, work) {
           respond(data);

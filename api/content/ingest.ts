@@ -93,7 +93,8 @@ export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
   ): Promise<void> {
     if (ctx.is('json')) {
       await readJson(ctx, async () => undefined);
-      const request = read(ingestTextsSchema, renameFields(ctx.request.body ?? {}, DEPRECATED_NAMES));
+      const { body = {} } = ctx.request;
+      const request = read(ingestTextsSchema, renameFields(body, DEPRECATED_NAMES));
       const drafts = async () => draftTexts(request);
       const once = () => work({ request, drafts, received: { kept: new Set() }, hasFiles: false });
       return respondOnce(ctx, deps.idempotencyKeys, () => [ctx.request.text ?? ''], once);

@@ -49,10 +49,13 @@ export function createChangeLog(db: Db) {
         startAtOperationTime: new Timestamp({ t: from.seconds, i: from.count }),
       });
       let position: EventPosition = { ...from, seen: 0 };
+      let first: Promise<unknown> | undefined;
 
       return {
         async next() {
-          const change = (await stream.tryNext().catch(rethrow)) as Document | null;
+          const reading = stream.tryNext();
+          first ??= reading;
+          const change = (await reading.catch(rethrow)) as Document | null;
           if (!change) {
             const reached = positionOfToken(stream.resumeToken);
             // A token with the time of the last change is the token of this change.
@@ -65,7 +68,11 @@ export function createChangeLog(db: Db) {
           const isNew = comparePositions(position, from) > 0;
           return { position: latest(position, from), found: isNew ? describeChange(change) : null };
         },
-        close: () => stream.close(),
+        async close() {
+          // Before its first answer, the driver does not know the cursor, which would stay open in MongoDB.
+          await first?.catch(() => undefined);
+          await stream.close();
+        },
       };
     },
   };

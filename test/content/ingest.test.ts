@@ -125,6 +125,7 @@ describe('ingesting', () => {
       'documents, app_knowledge or memories is required',
     ]);
     expect(await reject({ memories: [item] })).toEqual([400, 'INVALID_PARAMETERS', 'database: is required']);
+    expect(await reject(null)).toEqual([422, 'VALIDATION_ERROR', expect.any(String)]);
     expect(await reject([])).toEqual([422, 'VALIDATION_ERROR', expect.any(String)]);
     expect(await reject({ ...valid, memories: [{ text: 'a'.repeat(1024 * 1024) }] })).toEqual([
       413,

@@ -40,7 +40,8 @@ export function tenItems({ product }: CrashProduct): InterruptedWork {
 export function scannedItem({ product }: CrashProduct): InterruptedWork {
   const org = 'scanned-item';
   const database = 'archive';
-  const words = ['one', 'two', 'three', 'four', 'five'];
+  // More pages than are read while other work begins.
+  const words = 'one two three four five six seven eight nine ten eleven twelve'.split(' ');
   let api: Client;
   let collections: Collections;
   let item: string;
