@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ago, exactly, words } from './format.js';
 import { html } from './html.js';
 import { Icon } from './icons.js';
@@ -127,19 +127,25 @@ export const Json = ({ label, value }) => html`<${Block} label=${label}>${JSON.s
  */
 export function Drawer({ title, name, onClose, actions, children }) {
   const panel = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => {
+  const close = useRef(onClose);
+  close.current = onClose;
+  // Before the panel is painted, so that it never is visible and deaf to Escape.
+  useLayoutEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
     panel.current?.focus();
     return () => before?.focus?.();
   }, []);
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    if (event.key !== 'Escape') return;
-    event.stopPropagation();
-    onClose();
-  };
+  // On the document: the focus can be outside the panel, or on an element of the panel that is gone.
+  useLayoutEffect(() => {
+    /** @param {KeyboardEvent} event */
+    const onKeyDown = (event) => {
+      if (event.key === 'Escape' && !document.querySelector('dialog[open]')) close.current();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
   return html`
-    <aside class="drawer" role="dialog" aria-label=${name} tabindex="-1" ref=${panel} onKeyDown=${onKeyDown}>
+    <aside class="drawer" role="dialog" aria-label=${name} tabindex="-1" ref=${panel}>
       <header>
         <h2>${title}</h2>
         <div class="actions">

@@ -304,6 +304,8 @@ inChromium('the console in a browser', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await drawer().waitFor();
+    // A list that is drawn again can take the focus with it.
+    await page.evaluate('document.activeElement.blur()');
     await page.keyboard.press('Escape');
     await eventually('the panel is closed', async () => (await drawer().count()) === 0);
     await page.keyboard.press('?');
