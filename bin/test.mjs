@@ -9,7 +9,7 @@ import { prepare, root, run } from './prepare.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
 
 const HELP = `npm test                every check, and the tests of the product
-npm run test:release    the tests of what a release ships: packages, image, chart, documents, benches, two minutes of faults
+npm run test:release    the tests of what a release ships (packages, image, chart, documents, benches), and of crashes, outages and changes
 npm run test:fast       the tests of the product without the slow files (test/support/slow-files.ts lists them)
 npm test -- <pattern>   only the test files whose path matches, without the other checks; test:release takes patterns too
 

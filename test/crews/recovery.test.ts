@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { sharedProduct, withDb } from '../support/product.js';
 import { reconcile } from '../support/reconcile.js';
 
-// Tests the records of processes that died; test/recovery.test.ts kills processes.
+// Tests the records of processes that died; test/release/recovery.test.ts kills processes.
 describe('after an API that was killed', () => {
   const { mongodbUri } = sharedProduct();
   const inputs = { customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' };

@@ -4,20 +4,20 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { scanJob } from './ai-jobs/work-in-progress.js';
-import { sync } from './connectors/work-in-progress.js';
-import { lostItem, scannedItem, tenItems } from './content/work-in-progress.js';
-import { modelCall } from './crews/work-in-progress.js';
-import { scan, scannedPdf } from './fixtures/scanned-files.js';
-import { killChildren } from './support/child-processes.js';
-import type { Client } from './support/client.js';
-import { type CrashProduct, type InterruptedWork, startCrashProduct } from './support/crash-product.js';
-import { type CrewClient, createCrewClient } from './support/crew-client.js';
-import { eventually } from './support/eventually.js';
-import { clientOf, registeredReceiver } from './support/organisation.js';
-import { makeKey, withDb } from './support/product.js';
-import type { Receiver } from './support/receiver.js';
-import { aiJobRecord, deliveryRecord } from './support/records.js';
+import { scanJob } from '../ai-jobs/work-in-progress.js';
+import { sync } from '../connectors/work-in-progress.js';
+import { lostItem, scannedItem, tenItems } from '../content/work-in-progress.js';
+import { modelCall } from '../crews/work-in-progress.js';
+import { scan, scannedPdf } from '../fixtures/scanned-files.js';
+import { killChildren } from '../support/child-processes.js';
+import type { Client } from '../support/client.js';
+import { type CrashProduct, type InterruptedWork, startCrashProduct } from '../support/crash-product.js';
+import { type CrewClient, createCrewClient } from '../support/crew-client.js';
+import { eventually } from '../support/eventually.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { makeKey, withDb } from '../support/product.js';
+import type { Receiver } from '../support/receiver.js';
+import { aiJobRecord, deliveryRecord } from '../support/records.js';
 
 // Kills processes, so it starts its own, and each as seldom as it can: a killed worker's activities wait for their heartbeat
 // timeouts all at the same time.
@@ -167,7 +167,7 @@ describe('crashes lose nothing', () => {
         const later = new Date(Date.now() + 60 * 60 * 1000);
         const item = itemOf(String(database!._id), 'torn', 'graph_creation', later);
         await db.collection<{ _id: string }>('items').insertOne(item);
-        const script = fileURLToPath(new URL('./support/dies-before-start.js', import.meta.url));
+        const script = fileURLToPath(new URL('../support/dies-before-start.js', import.meta.url));
         const child = fork(script, [own.product.mongodbUri, item._id]);
         expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
         expect(

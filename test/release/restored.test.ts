@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { createClient } from './support/client.js';
-import { runCommand } from './support/command.js';
-import { createCrewClient } from './support/crew-client.js';
-import { receiverDuringTests } from './support/during-tests.js';
-import { eventually } from './support/eventually.js';
-import { createJobClient } from './support/job-client.js';
+import { createClient } from '../support/client.js';
+import { runCommand } from '../support/command.js';
+import { createCrewClient } from '../support/crew-client.js';
+import { receiverDuringTests } from '../support/during-tests.js';
+import { eventually } from '../support/eventually.js';
+import { createJobClient } from '../support/job-client.js';
 import {
   createNamespace,
   databaseBeside,
@@ -17,7 +17,7 @@ import {
   sharedProduct,
   startProcesses,
   startProcessesAgain,
-} from './support/product.js';
+} from '../support/product.js';
 
 // Starts its own processes twice: those that are backed up, and those that run on the restored data.
 describe('a service that was restored from a backup', () => {

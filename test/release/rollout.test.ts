@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import proto from '@temporalio/proto';
-import { workflowBuildId } from '../worker/bundle.js';
-import { runCommand } from './support/command.js';
+import { workflowBuildId } from '../../worker/bundle.js';
+import { runCommand } from '../support/command.js';
 import {
   clientDuringTests,
   processesDuringTests,
   receiverDuringTests,
   temporalDuringTests,
-} from './support/during-tests.js';
-import { eventually, PATIENCE_MS } from './support/eventually.js';
-import { sharedProduct } from './support/product.js';
+} from '../support/during-tests.js';
+import { eventually, PATIENCE_MS } from '../support/eventually.js';
+import { sharedProduct } from '../support/product.js';
 
 const NAMESPACE = 'rollout';
 

@@ -1,13 +1,13 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from './support/client.js';
-import { eventually } from './support/eventually.js';
-import { createJobClient, type JobClient } from './support/job-client.js';
-import { clientOf, registeredReceiver } from './support/organisation.js';
-import { databaseBeside, makeKey, type Product, sharedProduct, startProcesses, withDb } from './support/product.js';
-import { type ServerProxy, startProxy } from './support/proxy.js';
-import type { Receiver } from './support/receiver.js';
+import { type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { createJobClient, type JobClient } from '../support/job-client.js';
+import { clientOf, registeredReceiver } from '../support/organisation.js';
+import { databaseBeside, makeKey, type Product, sharedProduct, startProcesses, withDb } from '../support/product.js';
+import { type ServerProxy, startProxy } from '../support/proxy.js';
+import type { Receiver } from '../support/receiver.js';
 
 // Uses the shared servers through connections that can be cut, with its own processes, namespace and database.
 describe('an outage', () => {

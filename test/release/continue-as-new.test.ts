@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { obtainBinary } from '../dev-stack/binaries.js';
-import { defaultCacheDir } from '../dev-stack/index.js';
-import type { Client } from './support/client.js';
-import { connectorsOf } from './support/connectors.js';
-import { duringTests } from './support/during-tests.js';
-import { eventually } from './support/eventually.js';
-import { clientOf } from './support/organisation.js';
-import { databaseBeside, type Product, sharedProduct, startProduct, withDb } from './support/product.js';
-import { html, startSite } from './support/site.js';
+import { obtainBinary } from '../../dev-stack/binaries.js';
+import { defaultCacheDir } from '../../dev-stack/index.js';
+import type { Client } from '../support/client.js';
+import { connectorsOf } from '../support/connectors.js';
+import { duringTests } from '../support/during-tests.js';
+import { eventually } from '../support/eventually.js';
+import { clientOf } from '../support/organisation.js';
+import { databaseBeside, type Product, sharedProduct, startProduct, withDb } from '../support/product.js';
+import { html, startSite } from '../support/site.js';
 
 /** Events after which the server suggests to continue as new: 4,096 by default, here exceeded by every step of a sync. */
 const LONG = 8;
