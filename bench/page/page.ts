@@ -2,6 +2,22 @@ import { type BenchResult, DELIVERY_LIMITS, type Figure, sum } from '../support/
 import type { BarChartData } from './charts.js';
 import { PEERS } from './peers.js';
 
+/** The ten numbers on top of the page: result, heading and name of a figure. */
+const SUMMARY: readonly (readonly [what: string, result: string, heading: string, figure: string])[] = [
+  ['AI jobs (language detection)', 'overview', 'AI jobs', 'jobs (language detection)'],
+  ['deliveries, of a backlog', 'overview', 'Deliveries', 'a backlog, drained'],
+  ['deliveries, as work ends, one by one', 'overview', 'Deliveries', 'completions, one each'],
+  ['notes of five words indexed, in one request', 'overview', 'Indexing', 'notes of five words'],
+  ['notes of five words indexed, a request each', 'overview', 'Indexing', 'notes, a request each'],
+  ['abstracts of 1,000 characters indexed', 'overview', 'Indexing', 'abstracts of 1,000 characters'],
+  ['a question to 100,000 chunks, the median', 'latency', '100000 chunks', 'no filter, p50'],
+  ['questions to 100,000 chunks by 16 clients', 'latency', '100000 chunks', '16 clients'],
+  ['memory of all processes, idle', 'overview', 'Memory', 'together, idle'],
+  ['memory of all processes, at work', 'overview', 'Memory', 'together, at work'],
+];
+/** The charts below the ten numbers; the others are with their figures. */
+const SUMMARY_CHARTS: readonly string[] = ['deliveries', 'indexing', 'memory'];
+
 /** What the page says of each benchmark, in this order. */
 const SECTIONS: Record<string, { title: string; text: string }> = {
   overview: {
@@ -19,6 +35,10 @@ const SECTIONS: Record<string, { title: string; text: string }> = {
   latency: {
     title: 'Questions',
     text: 'Hybrid queries over HTTP, one after the other, in a growing database; the first ones after a restart of the API are measured apart.',
+  },
+  churn: {
+    title: 'Questions while items are replaced',
+    text: 'Ten notes a second go into one database, at first half and later all of them in the place of earlier ones, beside five questions a second. The run has five equal parts.',
   },
   search: {
     title: 'The two engines of the search index',
@@ -76,8 +96,21 @@ export function renderPage(results: ReadonlyMap<string, BenchResult>): string {
       'Timings vary with the machine and its load: compare figures of one run. ' +
       '[bench/README.md](../bench/README.md) says what each benchmark measures, ' +
       '[measurements.md](decisions/measurements.md) what was measured once, for a choice.',
+    ...renderSummary(results),
     ...(sections.length > 0 ? sections : ['No results are stored yet.']),
   ].join('\n\n');
+}
+
+/** @returns ten numbers and three charts; nothing before `overview` has run */
+function renderSummary(results: ReadonlyMap<string, BenchResult>): string[] {
+  const overview = results.get('overview');
+  if (!overview) return [];
+  const rows = SUMMARY.flatMap(([what, result, heading, name]) => {
+    const figure = results.get(result)?.groups[heading]?.find((each) => each.name === name);
+    return figure ? [[what, measured(figure)]] : [];
+  });
+  const charts = Object.entries(chartsOf(overview)).filter(([file]) => SUMMARY_CHARTS.includes(file));
+  return ['## In short', table(['what', 'measured'], rows), ...charts.map(asPicture)];
 }
 
 function renderSection({ title, text }: (typeof SECTIONS)[string], result: BenchResult): string {
@@ -88,7 +121,7 @@ function renderSection({ title, text }: (typeof SECTIONS)[string], result: Bench
     `## ${title}`,
     text,
     `Measured on ${date.slice(0, 10)} with \`npm run bench -- ${command}\`: ${cores} cores (${processor}, ${architecture}), ${memoryGiB} GiB, Node ${node}, load ${load} at the end.`,
-    ...charts.map(([file, chart]) => `![${chart.title}](performance/${file}.svg)`),
+    ...charts.filter(([file]) => !SUMMARY_CHARTS.includes(file)).map(asPicture),
     ...(name === 'overview' ? [describePeers()] : []),
     ...Object.entries(groups).map(([heading, figures]) => `### ${heading}\n\n${renderTable(figures)}`),
   ].join('\n\n');
@@ -110,16 +143,24 @@ function renderTable(figures: readonly Figure[]): string {
   ];
   const rows = figures.map(({ name, value, unit, ratio, cpu }) => [
     name,
-    `${value.toLocaleString('en')} ${unit}`.trim(),
+    measured({ name, value, unit }),
     ...(withRatio ? [ratio ? `${ratio.value.toFixed(2)} of ${ratio.to}` : ''] : []),
     ...(processes.length > 0
       ? [cpu ? sum(cpu).toFixed(2) : '', ...processes.map((process) => cpu?.[process]?.toFixed(2) ?? '')]
       : []),
   ]);
+  return table(columns, rows);
+}
+
+function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = columns.map((name, n) => Math.max(name.length, ...rows.map((row) => row[n]!.length)));
   const line = (cells: readonly string[]) => `| ${cells.map((cell, n) => cell.padEnd(widths[n]!)).join(' | ')} |`;
   return [line(columns), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }
+
+const measured = ({ value, unit }: Figure): string => `${value.toLocaleString('en')} ${unit}`.trim();
+
+const asPicture = ([file, { title }]: [string, BarChartData]): string => `![${title}](performance/${file}.svg)`;
 
 function valuesOf(figures: readonly Figure[]): Record<string, number> {
   return Object.fromEntries(figures.map(({ name, value }) => [name, value]));

@@ -58,6 +58,14 @@ describe('a page', () => {
     expect(page).toContain('measured on two cores on another day: Hookdeck Outpost');
   });
 
+  test('begins with the numbers and the charts that a reader can take in', () => {
+    const page = renderPage(new Map([['overview', OVERVIEW]])).replaceAll(/ +/g, ' ');
+    const [, summary] = page.split('## ');
+    expect(summary).toContain('In short');
+    expect(summary).toContain('| deliveries, of a backlog | 2,900 a second |');
+    expect(summary!.match(/!\[/g)).toHaveLength(3);
+  });
+
   test('has a chart of both engines of the search index', () => {
     const figure = (name: string, value: number) => ({ name, value, unit: 'ms' });
     const figures = [
