@@ -1355,7 +1355,7 @@ export interface webhooks {
         put?: never;
         /**
          * A task has completed
-         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Responses below 500 are final; other responses are retried.
+         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.
          */
         post: operations["crewTaskCompleted"];
         delete?: never;
@@ -1375,7 +1375,7 @@ export interface webhooks {
         put?: never;
         /**
          * The output of a task waits for feedback
-         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Responses below 500 are final; other responses are retried.
+         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.
          */
         post: operations["crewTaskPendingHumanInput"];
         delete?: never;
@@ -1395,7 +1395,7 @@ export interface webhooks {
         put?: never;
         /**
          * An agent has completed a step
-         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Responses below 500 are final; other responses are retried.
+         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.
          */
         post: operations["crewStep"];
         delete?: never;
@@ -1415,7 +1415,7 @@ export interface webhooks {
         put?: never;
         /**
          * An execution has completed
-         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Responses below 500 are final; other responses are retried.
+         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.
          */
         post: operations["crewCrewCompleted"];
         delete?: never;
@@ -1435,7 +1435,7 @@ export interface webhooks {
         put?: never;
         /**
          * An execution has failed
-         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Responses below 500 are final; other responses are retried.
+         * @description Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.
          */
         post: operations["crewCrewFailed"];
         delete?: never;

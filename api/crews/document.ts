@@ -73,7 +73,7 @@ function webhook(event: CrewEvent) {
       summary: SUMMARIES[event],
       description:
         'Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: ' +
-        'deduplicate by its delivery id. Responses below 500 are final; other responses are retried.',
+        'deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.',
       security: [],
       requestParams: {
         header: z.object({

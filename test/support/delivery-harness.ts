@@ -9,6 +9,7 @@ import { createSender, type Sender } from '../../activities/webhooks/sender.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import { createSealer } from '../../domain/sealing.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
+import type { Lookup } from '../../providers/outbound/connector.js';
 import { createOutboundClient } from '../../providers/outbound/guarded-client.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
@@ -38,10 +39,14 @@ interface HarnessOptions {
   registrations?: Partial<Registrations>;
 }
 
-/** The real delivery activities with their stores, under conditions that a running product does not have. */
-export function createDeliveryHarness(collections: Collections) {
+/**
+ * The real delivery activities with their stores, under conditions that a running product does not have.
+ * @param lookup resolves the names of receivers, instead of the machine's name servers
+ */
+export function createDeliveryHarness(collections: Collections, lookup?: Lookup) {
   const sealer = createSealer(randomBytes(32).toString('base64'));
-  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs('127.0.0.0/8') });
+  const allowedCidrs = parseAllowedCidrs('127.0.0.0/8');
+  const outbound = createOutboundClient({ allowedCidrs, ...(lookup ? { lookup } : {}) });
   const registrations = createRegistrations(collections, sealer);
   const deliveries = createDeliveries(collections);
   const deliveryQueue = createDeliveryQueue(collections);

@@ -1,3 +1,6 @@
+import type { Server } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MongoNetworkError } from 'mongodb';
 import type { Sender } from '../../activities/webhooks/sender.js';
@@ -8,12 +11,22 @@ import { HEADS } from '../../storage/webhooks/delivery-queue.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { collectionsDuringTests, duringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
+import { closeServer, listen } from '../support/loopback.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 import { startReceiver } from '../support/receiver.js';
 import { deliveryRecord } from '../support/records.js';
+import { selfSigned } from '../support/self-signed.js';
 
 const QUICK = 'quick';
 const SLOW = 'slow';
+
+/** Names of receivers, with their addresses. No other name resolves. */
+const ADDRESSES: Record<string, string> = { 'receiver.example': '127.0.0.1', 'internal.example': '10.0.0.1' };
+async function lookup(name: string): Promise<string[]> {
+  const address = ADDRESSES[name];
+  if (address === undefined) throw Object.assign(new Error(`queryA ENOTFOUND ${name}`), { code: 'ENOTFOUND' });
+  return [address];
+}
 
 // The sender over real records and a real receiver, without Temporal.
 describe('the sender', () => {
@@ -22,7 +35,7 @@ describe('the sender', () => {
   const backlogs: string[] = [];
   const running: Sender[] = [];
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'sender'));
-  const harness = duringTests(() => createDeliveryHarness(collections));
+  const harness = duringTests(() => createDeliveryHarness(collections, lookup));
   const receiver = receiverDuringTests();
   const hanging = receiverDuringTests();
   beforeAll(async () => {
@@ -225,6 +238,42 @@ describe('the sender', () => {
     expect(await activities.countBacklog({ org: QUICK, event_type: 'indexing.status_changed' })).toBe(1);
     expect(await harness.clientDeliveries.requeue({ org: QUICK, events: ['indexing.status_changed'] }, id!)).toBe(true);
     expect(await read(id!)).toMatchObject({ status: 'pending', has_workflow: true });
+  });
+
+  describe('retries a receiver', () => {
+    const untrusted = duringTests(
+      async () => {
+        const server = createHttpsServer(selfSigned('receiver.example'));
+        await listen(server);
+        return server;
+      },
+      (server) => closeServer(server),
+    );
+    const portOf = (server: Server) => (server.address() as AddressInfo).port;
+    const closedPort = async () => {
+      const { url, close } = await startReceiver();
+      await close();
+      return new URL(url).port;
+    };
+
+    test.each<[string, string, () => Promise<string> | string]>([
+      ['whose name does not resolve', 'ENOTFOUND', () => 'https://gone.example/'],
+      ['whose name resolves to a blocked address', 'EBLOCKED', () => 'https://internal.example/'],
+      ['that refuses the connection', 'ECONNREFUSED', async () => `http://127.0.0.1:${await closedPort()}/`],
+      [
+        'whose certificate is not valid',
+        'DEPTH_ZERO_SELF_SIGNED_CERT',
+        () => `https://receiver.example:${portOf(untrusted)}/`,
+      ],
+      ['that does not speak TLS', 'ERR_SSL_WRONG_VERSION_NUMBER', () => receiver.url.replace('http:', 'https:')],
+      ['that ends the connection', 'ECONNRESET', () => `http://127.0.0.1:${portOf(untrusted)}/`],
+    ])('%s', async (_what, error_code, urlOf) => {
+      const org = `retried-${error_code}`;
+      await harness.registrations.register(org, await urlOf(), ['indexing.status_changed']);
+      run({ scheduleMs: [0, 0] });
+      const [id] = await add(org, 1);
+      expect(await reached(id!, 'permanently_failed')).toMatchObject({ attempts: 3, error_code });
+    });
   });
 
   test('reads the registration after the claim, before the request', async () => {
