@@ -55,6 +55,7 @@ import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createDeliveryQueue } from '../storage/webhooks/delivery-queue.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
+import { createHeaderSealing } from '../storage/webhooks/static-headers.js';
 import { type Config, defaultLimits } from './config.js';
 import { type ModelMetrics, measuredEmbedder, measuredReranker } from './metrics.js';
 import {
@@ -157,6 +158,8 @@ export async function createSharedDependencies(
     graph: createGraphStore(collections),
     feedback: createFeedback(collections),
     registrations,
+    jobHeaders: createHeaderSealing(sealer, 'job-headers'),
+    crewHeaders: createHeaderSealing(sealer, 'crew-headers'),
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewFeedback: createCrewFeedback(collections),

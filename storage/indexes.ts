@@ -43,6 +43,9 @@ export const DOCUMENT_INDEX = { org: 1, doc_id: 1, _id: -1 } as const;
 
 export const DELIVERY_LIST_INDEX = { org: 1, event_type: 1, status: 1, _id: -1 } as const;
 
+/** The registrations with a rate of their own. */
+export const RATED_INDEX = { max_per_second: 1 } as const;
+
 /** Ends with the organisation, so that the first delivery of each receiver is read from the index alone. */
 export const QUEUE_INDEX = { receiver: 1, next_attempt_at: 1, _id: 1, org: 1 } as const;
 
@@ -174,6 +177,7 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: { org: 1, current: 1 }, unique: true, partialFilterExpression: { current: true } },
   ],
   idempotency_keys: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  registrations: [{ key: RATED_INDEX, partialFilterExpression: { max_per_second: { $gt: 0 } } }],
   crew_executions: [
     {
       key: { check_at: 1 },

@@ -98,6 +98,11 @@ export function createProcesses({
       if (modifiedCount === 1) await countEnd(role, reason);
     },
 
+    /** @returns how many workers of a queue run */
+    countWorkers(queue: TaskQueue): Promise<number> {
+      return processes.countDocuments({ ...alive, role: 'worker', queues: queue });
+    },
+
     /** Stores that the reconciler has completed one of its jobs. */
     async swept(kind: StaleKind): Promise<void> {
       await sweeps.updateOne({ _id: kind }, [{ $set: { completed_at: '$$NOW' } }], { upsert: true });

@@ -1,20 +1,36 @@
 import { Binary, type Db, type Document } from 'mongodb';
-import { SEALED_PURPOSES, type SealedContext, type SealedPurpose, type Sealer } from '../domain/sealing.js';
+import type { SealedContext, SealedPurpose, Sealer } from '../domain/sealing.js';
 
 const SIGNING_SECRET_PATHS = ['sealed_secret', 'previous_secrets.sealed_secret'];
 
-/** Where the sealed values of each purpose are; a path may lead through arrays. Each value's context has its record's id. */
-export const SEALED_FIELDS: Record<SealedPurpose, { collection: string; paths: readonly string[] }> = {
-  'webhook-signing-secret': { collection: 'registrations', paths: SIGNING_SECRET_PATHS },
-  'crew-signing-secret': { collection: 'crew_signing_secrets', paths: SIGNING_SECRET_PATHS },
-  'payment-signing-secret': { collection: 'payment_signing_secrets', paths: SIGNING_SECRET_PATHS },
-  'job-signing-key': { collection: 'signing_keys', paths: ['sealed_private_key'] },
-  'connector-credentials': { collection: 'connectors', paths: ['sealed_credentials'] },
-  'authentication-details': { collection: 'authentications', paths: ['sealed_details'] },
-  'eligibility-decision': { collection: 'authentications', paths: ['check.sealed_decision'] },
-  'eligibility-data': { collection: 'eligibility_data', paths: ['sealed'] },
-  idempotency: { collection: 'idempotency_keys', paths: ['response.sealed_body'] },
-};
+/** Where sealed values are. */
+export interface SealedField {
+  purpose: SealedPurpose;
+  collection: string;
+  /** They may lead through arrays. */
+  paths: readonly string[];
+  /** The field with the id that is part of the values' context. Default: `_id`. */
+  id?: string;
+}
+
+/** Where the sealed values of each purpose are. */
+export const SEALED_FIELDS: readonly SealedField[] = [
+  { purpose: 'webhook-signing-secret', collection: 'registrations', paths: SIGNING_SECRET_PATHS },
+  { purpose: 'crew-signing-secret', collection: 'crew_signing_secrets', paths: SIGNING_SECRET_PATHS },
+  { purpose: 'payment-signing-secret', collection: 'payment_signing_secrets', paths: SIGNING_SECRET_PATHS },
+  { purpose: 'job-signing-key', collection: 'signing_keys', paths: ['sealed_private_key'] },
+  { purpose: 'webhook-headers', collection: 'registrations', paths: ['headers.sealed'] },
+  { purpose: 'job-headers', collection: 'ai_jobs', paths: ['headers.sealed'] },
+  // A decision replaces the headers of its execution, whose callbacks keep those of their time.
+  { purpose: 'crew-headers', collection: 'crew_executions', paths: ['headers.sealed'] },
+  { purpose: 'crew-headers', collection: 'crew_feedback', paths: ['headers.sealed'], id: 'execution' },
+  { purpose: 'crew-headers', collection: 'deliveries', paths: ['message.headers.sealed'], id: 'doc_id' },
+  { purpose: 'connector-credentials', collection: 'connectors', paths: ['sealed_credentials'] },
+  { purpose: 'authentication-details', collection: 'authentications', paths: ['sealed_details'] },
+  { purpose: 'eligibility-decision', collection: 'authentications', paths: ['check.sealed_decision'] },
+  { purpose: 'eligibility-data', collection: 'eligibility_data', paths: ['sealed'] },
+  { purpose: 'idempotency', collection: 'idempotency_keys', paths: ['response.sealed_body'] },
+];
 
 type Stored = Document & { _id: string };
 
@@ -35,10 +51,9 @@ const PAGE = 200;
  */
 export async function resealAll(db: Db, sealer: Sealer): Promise<ResealReport> {
   const report: ResealReport = { resealed: 0, unreadable: {} };
-  for (const purpose of SEALED_PURPOSES) {
-    const { collection, paths } = SEALED_FIELDS[purpose];
+  for (const { purpose, collection, paths, id = '_id' } of SEALED_FIELDS) {
     for (const path of paths) {
-      const at = { collection, purpose, path: path.split('.') };
+      const at = { collection, purpose, path: path.split('.'), id };
       let pass = await resealField(db, sealer, at);
       report.resealed += pass.resealed;
       while (pass.resealed + pass.changed > 0) {
@@ -55,7 +70,12 @@ export async function resealAll(db: Db, sealer: Sealer): Promise<ResealReport> {
 async function resealField(
   db: Db,
   sealer: Sealer,
-  { collection, purpose, path }: { collection: string; purpose: SealedPurpose; path: readonly string[] },
+  {
+    collection,
+    purpose,
+    path,
+    id,
+  }: { collection: string; purpose: SealedPurpose; path: readonly string[]; id: string },
 ) {
   const records = db.collection<Stored>(collection);
   const [field, ...rest] = path as [string, ...string[]];
@@ -64,12 +84,12 @@ async function resealField(
   for (;;) {
     const page = await records
       .find({ ...(last === undefined ? {} : { _id: { $gt: last } }), [path.join('.')]: { $type: 'binData' } })
-      .project<Stored>({ [field]: 1 })
+      .project<Stored>({ [field]: 1, [id]: 1 })
       .sort({ _id: 1 })
       .limit(PAGE)
       .toArray();
     for (const record of page) {
-      const context: SealedContext = `${purpose}/${record._id}`;
+      const context: SealedContext = `${purpose}/${record[id]}`;
       let count = 0;
       const value = replaceValues(record[field], rest, (sealed) => {
         if (sealer.isCurrent(sealed.buffer)) return sealed;
@@ -92,27 +112,6 @@ async function resealField(
     if (page.length < PAGE) return found;
     last = page.at(-1)!._id;
   }
-}
-
-/**
- * @param document of this collection, whole
- * @returns the document with each sealed value replaced
- */
-function _replaceSealed(
-  collection: string,
-  document: Document,
-  replace: (sealed: Binary, context: SealedContext) => Binary,
-): Document {
-  let replaced = document;
-  for (const purpose of SEALED_PURPOSES) {
-    const field = SEALED_FIELDS[purpose];
-    if (field.collection !== collection) continue;
-    const context: SealedContext = `${purpose}/${String(document._id)}`;
-    for (const path of field.paths) {
-      replaced = replaceValues(replaced, path.split('.'), (sealed) => replace(sealed, context)) as Document;
-    }
-  }
-  return replaced;
 }
 
 /** Replaces the sealed values below a field. @param path inside the field */

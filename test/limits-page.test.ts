@@ -38,6 +38,8 @@ interface Clients {
 const query = ({ api }: Clients, body: object): Answer =>
   api.post('/query', { database: DATABASE, query: 'x', ...body });
 const filter = (clients: Clients, metadata_filters: object): Answer => query(clients, { metadata_filters });
+const register = ({ api }: Clients, body: object): Answer =>
+  api.post('/webhooks/indexing', { url: 'https://example.com/', ...body });
 const memory = ({ api }: Clients, body: object): Answer =>
   api.ingest({ database: DATABASE, upsert: 'true', memories: JSON.stringify([{ id: 'limits', text: 'x', ...body }]) });
 /** A JSON body of so many bytes. */
@@ -94,8 +96,12 @@ const REQUESTS: Record<string, (clients: Clients, size: number) => Answer> = {
         },
       }),
     ),
-  'the address of a receiver': ({ api }, size) =>
-    api.post('/webhooks/indexing', { url: 'https://example.com/'.padEnd(size, 'x') }),
+  'the address of a receiver': (clients, size) => register(clients, { url: 'https://example.com/'.padEnd(size, 'x') }),
+  'static headers of a receiver': (clients, size) =>
+    register(clients, { headers: Object.fromEntries(many(size, (index) => [`X-${index}`, 'x'])) }),
+  'names and values of static headers, together': (clients, size) =>
+    register(clients, { headers: { 'X-A': 'x'.repeat(size - 'X-A'.length) } }),
+  '`max_per_second` of a registration': (clients, max_per_second) => register(clients, { max_per_second }),
 };
 
 /** Settings that bound what clients send, use or find again. */

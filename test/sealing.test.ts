@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Binary, type Db } from 'mongodb';
 import { createSealer, SEALED_PURPOSES, type SealedPurpose, type Sealer } from '../domain/sealing.js';
+import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
@@ -11,15 +12,19 @@ import { createAuthentications } from '../storage/payments/authentications.js';
 import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import { resealAll, SEALED_FIELDS } from '../storage/sealed-fields.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
+import { createHeaderSealing } from '../storage/webhooks/static-headers.js';
 import { runCommand } from './support/command.js';
 import { collectionsDuringTests } from './support/during-tests.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
+import { aiJobRecord } from './support/records.js';
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64');
 const [OLD, NEW, FOREIGN] = [keyOf(1), keyOf(2), keyOf(3)];
 const ORG = 'sealed';
 const SCOPE = { org: ORG, route: 'POST /things', key: 'once' };
 const SECRET = 'a secret that is sealed';
+const HEADERS = { Authorization: SECRET };
+const EXECUTION = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
 const HOUR_MS = 3_600_000;
 
 /** The path of every sealed value in a database, with the value; elements of an array share their path. */
@@ -40,11 +45,7 @@ async function sealedValues(db: Db, keyIds: string[]): Promise<{ at: string; val
   return found;
 }
 
-const declared = (purposes: readonly SealedPurpose[] = SEALED_PURPOSES) =>
-  purposes.flatMap((purpose) => {
-    const { collection, paths } = SEALED_FIELDS[purpose];
-    return paths.map((path) => `${collection}.${path}`);
-  });
+const declared = () => SEALED_FIELDS.flatMap(({ collection, paths }) => paths.map((path) => `${collection}.${path}`));
 
 /** The database, with a write that another client makes just before the first update of a collection. */
 function withWriteBefore(db: Db, name: string, write: () => Promise<unknown>): Db {
@@ -117,6 +118,48 @@ describe('sealed values', () => {
       async read(sealer) {
         const { signingKeys } = stores(sealer);
         return (await signingKeys.openPrivateKey(ORG, await signingKeys.currentId(ORG))).asymmetricKeyType && SECRET;
+      },
+    },
+    'webhook-headers': {
+      write: (sealer) =>
+        stores(sealer).registrations.register(ORG, 'https://example.com/', [], undefined, { headers: HEADERS }),
+      async read(sealer) {
+        const { registrations } = stores(sealer);
+        return registrations.openHeaders((await registrations.findForOrg(ORG))!).Authorization;
+      },
+    },
+    'job-headers': {
+      async write(sealer) {
+        const job = aiJobRecord({ org: ORG, now: new Date() });
+        const headers = createHeaderSealing(sealer, 'job-headers').seal(job._id, HEADERS);
+        await collections.db.collection('ai_jobs').insertOne({ ...job, headers } as never);
+      },
+      async read(sealer) {
+        const { _id, headers } = (await collections.db.collection<AiJobRecord>('ai_jobs').findOne({ org: ORG }))!;
+        return createHeaderSealing(sealer, 'job-headers').open(_id, headers).Authorization;
+      },
+    },
+    'crew-headers': {
+      async write(sealer) {
+        const headers = createHeaderSealing(sealer, 'crew-headers').seal(EXECUTION, HEADERS);
+        const insert = (name: string, record: object) =>
+          collections.db.collection(name).insertOne({ _id: `${name}-1`, org: ORG, ...record } as never);
+        await insert('crew_executions', { _id: EXECUTION, headers });
+        await insert('crew_feedback', { execution: EXECUTION, headers });
+        await insert('deliveries', {
+          doc_id: EXECUTION,
+          message: { url: 'https://example.com/', body: '{}', headers },
+        });
+      },
+      async read(sealer) {
+        const { open } = createHeaderSealing(sealer, 'crew-headers');
+        const { db } = collections;
+        const [execution, feedback, delivery] = await Promise.all(
+          ['crew_executions', 'crew_feedback', 'deliveries'].map((name) => db.collection(name).findOne({ org: ORG })),
+        );
+        const stored = [execution!.headers, feedback!.headers, delivery!.message.headers];
+        const [text, ...others] = stored.map((headers) => open(EXECUTION, headers).Authorization);
+        return others.every((other) => other === text) && text;
       },
     },
     'connector-credentials': {

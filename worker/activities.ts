@@ -12,6 +12,7 @@ import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createPaymentActivities } from '../activities/payments/expire-authentication.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
+import { createReceiverRates } from '../activities/webhooks/receiver-rates.js';
 import { createReplayActivities } from '../activities/webhooks/replay-deliveries.js';
 import { createSender } from '../activities/webhooks/sender.js';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
@@ -41,6 +42,7 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     ...dependencies,
     outbound,
     callbacks: createCallbacks(config, dependencies),
+    receiverRates: createReceiverRates(dependencies),
     places: DELIVERY_SLOTS.all,
     random: Math.random,
   });

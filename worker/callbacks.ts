@@ -11,7 +11,16 @@ import type { WorkerDependencies } from './dependencies.js';
 /** How the callback of each event is built, signed and retried. */
 export function createCallbacks(
   config: Config,
-  { aiJobs, signingKeys, registrations, crewSigningSecrets, paymentSigningSecrets, log }: WorkerDependencies,
+  {
+    aiJobs,
+    signingKeys,
+    jobHeaders,
+    registrations,
+    crewSigningSecrets,
+    crewHeaders,
+    paymentSigningSecrets,
+    log,
+  }: WorkerDependencies,
 ): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   const policy = callbackPolicy(config.POSTBACK_CALLBACK_SCHEDULE_MS);
@@ -21,8 +30,8 @@ export function createCallbacks(
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
   };
   return {
-    ...createCrewCallbacks({ crewSigningSecrets }, webhookPolicy),
-    async_job_completed: createAiJobCallback({ aiJobs, signingKeys }, policy),
+    ...createCrewCallbacks({ crewSigningSecrets, crewHeaders }, webhookPolicy),
+    async_job_completed: createAiJobCallback({ aiJobs, signingKeys, jobHeaders }, policy),
     'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy: webhookPolicy }),
     'indexing.status_changed': createIndexingCallback({
       registrations,

@@ -7,18 +7,20 @@ import {
 import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
+import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
 import type { Callback, Undeliverable } from '../webhooks/callback.js';
 
 export interface AiJobCallbackDependencies {
   aiJobs: Pick<AiJobs, 'getById' | 'getResult'>;
   signingKeys: Pick<SigningKeys, 'openPrivateKey'>;
+  jobHeaders: Pick<HeaderSealing, 'open'>;
 }
 
 const JOB_NOT_FOUND: Undeliverable = { error_code: 'JOB_NOT_FOUND', error_message: 'The job is no longer stored.' };
 
 /** Callbacks of AI jobs, sent to the job's own receiver and signed with the key that was current at its creation. */
 export function createAiJobCallback(
-  { aiJobs, signingKeys }: AiJobCallbackDependencies,
+  { aiJobs, signingKeys, jobHeaders }: AiJobCallbackDependencies,
   policy: DeliveryPolicy = CALLBACK_DELIVERY_POLICY,
 ): Callback {
   return {
@@ -36,7 +38,7 @@ export function createAiJobCallback(
         key: job.signing_key,
         now: new Date(),
       });
-      return { url: job.webhook_receiver, headers, body };
+      return { url: job.webhook_receiver, headers: { ...jobHeaders.open(job._id, job.headers), ...headers }, body };
     },
   };
 }

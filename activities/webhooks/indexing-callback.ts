@@ -7,7 +7,7 @@ import type { RegistrationRecord, Registrations } from '../../storage/webhooks/r
 import type { Callback } from './callback.js';
 
 export interface IndexingCallbackDependencies {
-  registrations: Pick<Registrations, 'findForOrg' | 'openSecrets' | 'recordFailing'>;
+  registrations: Pick<Registrations, 'findForOrg' | 'openHeaders' | 'openSecrets' | 'recordFailing'>;
   policy: DeliveryPolicy;
   /** Milliseconds of failed attempts only after which a registration is disabled; null: never. */
   disableAfterMs: number | null;
@@ -17,24 +17,30 @@ export interface IndexingCallbackDependencies {
 /** Webhooks of the content service, sent to the organisation's registration and signed with its secret. */
 export function createIndexingCallback(deps: IndexingCallbackDependencies): Callback {
   const { registrations, disableAfterMs } = deps;
-  return { ...callbackWith(registrations.findForOrg, registrations.openSecrets), forBatch };
+  return { ...callbackWith(registrations), forBatch };
 
-  /** Reads each registration once, and opens its secrets once. */
+  /** Reads each registration once, and opens its secrets and headers once. */
   function forBatch(): Callback {
-    return callbackWith(once(registrations.findForOrg), once(registrations.openSecrets));
+    const { findForOrg, openSecrets, openHeaders } = registrations;
+    return callbackWith({
+      findForOrg: once(findForOrg),
+      openSecrets: once(openSecrets),
+      openHeaders: once(openHeaders),
+    });
   }
 
-  function callbackWith(
-    findRegistration: Registrations['findForOrg'],
-    openSecrets: Registrations['openSecrets'],
-  ): Callback {
+  function callbackWith({
+    findForOrg,
+    openSecrets,
+    openHeaders,
+  }: Pick<Registrations, 'findForOrg' | 'openHeaders' | 'openSecrets'>): Callback {
     return {
       policy: deps.policy,
       async prepare(delivery: DeliveryRecord) {
         if (delivery.superseded) {
           return { error_code: 'SUPERSEDED', error_message: 'A later version of the item has been announced.' };
         }
-        const registration = await findRegistration(delivery.org);
+        const registration = await findForOrg(delivery.org);
         if (!registration) {
           return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
         }
@@ -45,7 +51,10 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
         const body = Buffer.from(JSON.stringify(payload));
         return {
           url: registration.url,
-          headers: webhookHeaders(payload, body, openSecrets(registration), new Date()),
+          headers: {
+            ...openHeaders(registration),
+            ...webhookHeaders(payload, body, openSecrets(registration), new Date()),
+          },
           body,
           attempted: (delivered, now) => trackFailures(registration, delivered, now),
           receiver: registration,

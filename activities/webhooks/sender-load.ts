@@ -27,12 +27,21 @@ const SLOW_SHARE = 0.5;
 /** Part of the places for receivers and organisations without an attempt in progress. */
 const RESERVE = 0.1;
 
+const SECOND_MS = 1_000;
+
 /**
  * @param places attempts that the process can have in progress
  * @param clock milliseconds
+ * @param rateOf how many attempts at a receiver may start in a second; undefined: any number
  */
-export function createSenderLoad(places: number, clock = () => performance.now()): SenderLoad {
+export function createSenderLoad(
+  places: number,
+  clock = () => performance.now(),
+  rateOf: (receiver: string) => number | undefined = () => undefined,
+): SenderLoad {
   const receivers = new Map<string, number>();
+  /** When the latest attempts at each receiver with a rate started. */
+  const starts = new Map<string, number[]>();
   const organisations = new Map<string, number>();
   let total = 0;
   /** Until when each receiver counts as slow; the first ends first. */
@@ -51,6 +60,7 @@ export function createSenderLoad(places: number, clock = () => performance.now()
       return slowUntil.has(receiver);
     },
     hasRoom(receiver) {
+      if (!isInRate(receiver)) return false;
       const own = receivers.get(receiver) ?? 0;
       if (load.isSlow(receiver)) return own < MAX_IN_PROGRESS.slow && slowInProgress < places * SLOW_SHARE;
       // A receiver may occupy as many places as are free: one gets about half of them, a second a quarter or more.
@@ -65,10 +75,16 @@ export function createSenderLoad(places: number, clock = () => performance.now()
     },
     reserve(org, receiver, wanted) {
       let reserved = 0;
-      for (; reserved < wanted && load.hasRoom(receiver); reserved += 1) count(org, receiver, 1);
+      for (; reserved < wanted && load.hasRoom(receiver); reserved += 1) {
+        count(org, receiver, 1);
+        starts.get(receiver)?.push(clock());
+      }
       return reserved;
     },
-    free: (org, receiver, unused) => count(org, receiver, -unused),
+    free(org, receiver, unused) {
+      count(org, receiver, -unused);
+      starts.get(receiver)?.splice(-unused, unused);
+    },
     async use(org, receiver, attempt) {
       const slow = setTimeout(() => markSlow(receiver), SLOW_MS).unref();
       try {
@@ -80,6 +96,20 @@ export function createSenderLoad(places: number, clock = () => performance.now()
     },
   };
   return load;
+
+  /** Whether one more attempt may start: no second, or longer time for a rate below 1, has more starts than the rate allows. */
+  function isInRate(receiver: string): boolean {
+    const rate = rateOf(receiver);
+    if (rate === undefined) {
+      starts.delete(receiver);
+      return true;
+    }
+    const most = Math.max(1, Math.floor(rate));
+    const since = clock() - (most / rate) * SECOND_MS;
+    const latest = (starts.get(receiver) ?? []).filter((at) => at > since);
+    starts.set(receiver, latest);
+    return latest.length < most;
+  }
 
   function count(org: string, receiver: string, change: number): void {
     add(organisations, org, change);

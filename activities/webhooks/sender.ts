@@ -10,6 +10,7 @@ import { chooseDue, freeAll, noTurns, type Reservations } from './choose-due.js'
 import { createDueDeliveries } from './due-deliveries.js';
 import { createFailedDeliveryHandoff, type HandoffDependencies } from './failed-delivery-handoff.js';
 import { createOutcomeRecorder, type OutcomeRecorderDependencies } from './outcome-recorder.js';
+import type { ReceiverRates } from './receiver-rates.js';
 import { createSenderLoad } from './sender-load.js';
 
 export interface SenderDependencies
@@ -18,6 +19,7 @@ export interface SenderDependencies
     Pick<OutcomeRecorderDependencies, 'metrics'> {
   deliveryQueue: Pick<DeliveryQueue, 'claim' | 'heads' | 'listDue' | 'read' | 'record' | 'release'>;
   callbacks: Record<CallbackEvent, Callback>;
+  receiverRates: ReceiverRates;
   /** Attempts that this process can have in progress. */
   places: number;
 }
@@ -71,7 +73,7 @@ export function createSender(deps: SenderDependencies): Sender {
   const attempt = createAttempt(deps);
   const handoff = createFailedDeliveryHandoff(deps);
   const due = createDueDeliveries(queue);
-  const load = createSenderLoad(places);
+  const load = createSenderLoad(places, undefined, deps.receiverRates.of);
   const turns = noTurns();
   const claimMs = Math.max(...Object.values(deps.callbacks).map(({ policy }) => policy.timeoutMs)) + CLAIM_MARGIN_MS;
   const attempts = createAttemptsInProgress();
@@ -124,6 +126,7 @@ export function createSender(deps: SenderDependencies): Sender {
     const requests = asked;
     asked = [];
     try {
+      await deps.receiverRates.refresh();
       const now = await deps.now();
       const requested = await startAsked(requests, now);
       const { chosen, reserved, blocked } = await chooseDue({

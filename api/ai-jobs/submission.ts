@@ -8,6 +8,7 @@ import { fileNotFound } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { Quotas } from '../../storage/quotas.js';
+import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue, AvailableProvider } from './catalogue.js';
@@ -20,6 +21,7 @@ export interface SubmissionDependencies {
   signingKeys: SigningKeys;
   catalogue: AiCatalogue;
   outbound: OutboundClient;
+  jobHeaders: Pick<HeaderSealing, 'seal'>;
   quotas: Quotas;
   /** Milliseconds after which a job fails. */
   jobTimeLimitMs: number;
@@ -44,11 +46,12 @@ export async function readSubmission(
   const input = read(AI_FEATURES[name].input, given.input, { at: 'input', fieldNames: given.fieldNames });
   rejectExcessTokens(input, available.models, given.fieldNames);
   const webhook_receiver = request.webhook_receiver ?? null;
+  if (webhook_receiver === null && request.webhook_headers) throw invalid('webhook_headers: needs a webhook_receiver');
   if (webhook_receiver !== null) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
   if (available.metered) await deps.quotas.requireTokens(org, new Date());
   const file_id = file === undefined ? null : await checkFile(deps, org, file);
-  return queuedJob(
+  const job = queuedJob(
     {
       org,
       feature,
@@ -66,6 +69,8 @@ export async function readSubmission(
     },
     deps.now(),
   );
+  if (request.webhook_headers) job.headers = deps.jobHeaders.seal(job._id, request.webhook_headers);
+  return job;
 }
 
 function requireAvailable(

@@ -16,6 +16,7 @@ import { type CrewExecutionRecord, newExecution } from '../../storage/crews/exec
 import type { CrewExecutions } from '../../storage/crews/executions.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
+import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
 import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
@@ -34,6 +35,7 @@ export interface ExecutionDependencies extends CrewsByName {
   usesTokens(llm: string | null): boolean;
   starters: CrewStarters;
   outbound: OutboundClient;
+  crewHeaders: Pick<HeaderSealing, 'seal'>;
   now: () => Date;
   log: Logger;
 }
@@ -75,6 +77,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const { input_settings: _settings, warnings: _warnings, ...definition } = crew;
         const execution = newExecution(principal.org, definition, given, urls, deps.now());
         const kickoff_id = execution._id;
+        if (body.webhookHeaders) execution.headers = deps.crewHeaders.seal(kickoff_id, body.webhookHeaders);
         await respondWith({ kickoff_id, execution_id: kickoff_id }, (tx) =>
           deps.quotas.admit(
             execution.org,

@@ -81,6 +81,10 @@ const callbacks = {
   }),
   stepWebhookUrl: z.string().optional(),
   crewWebhookUrl: z.string().optional(),
+  webhookHeaderNames: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'The names of the static headers of the callbacks, whose values are not shown.' }),
 };
 const errorCode = z.enum(EXECUTION_ERROR_CODES).optional();
 
@@ -162,6 +166,11 @@ function describeReview(execution: CrewExecutionRecord) {
   };
 }
 
+/** The receivers, as far as they are shown. */
+function describeReceivers({ urls, headers }: CrewExecutionRecord) {
+  return { ...webhookFieldsOf(urls), ...(headers ? { webhookHeaderNames: headers.names } : {}) };
+}
+
 function describeError({ error_message, error_code }: CrewExecutionRecord) {
   return {
     ...(error_message === null ? {} : { error: error_message }),
@@ -205,8 +214,8 @@ export function describeListed(execution: CrewExecutionRecord, now: Date) {
 
 /** The outputs of an execution that wait for a person: one, at most. */
 export function describeWaiting(execution: CrewExecutionRecord) {
-  const { _id: execution_id, crew, tasks, urls } = execution;
-  const of = { ...describeReview(execution), ...webhookFieldsOf(urls) };
+  const { _id: execution_id, crew, tasks } = execution;
+  const of = { ...describeReview(execution), ...describeReceivers(execution) };
   return tasks
     .filter(({ status }) => status === 'pending_human_input')
     .map(({ task_id, agent, attempts: attempt, output }) => {
@@ -232,7 +241,7 @@ export function describeExecution(execution: CrewExecutionRecord, now: Date) {
     ...(status === 'completed' ? { result: tasks.at(-1)!.output ?? '' } : {}),
     ...describeError(execution),
     ...describeReview(execution),
-    ...webhookFieldsOf(execution.urls),
+    ...describeReceivers(execution),
     model: models.join(', ') || null,
     execution_time: secondsOf(execution, now),
   };

@@ -1,10 +1,17 @@
 import Router from '@koa/router';
 import type { z } from 'zod';
-import { resumeRequestSchema, type WebhookUrls, webhookFieldsOf, webhookUrlsOf } from '../../domain/crews/crews.js';
+import {
+  listUrls,
+  resumeRequestSchema,
+  type WebhookUrls,
+  webhookFieldsOf,
+  webhookUrlsOf,
+} from '../../domain/crews/crews.js';
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
+import { areSameOrigins } from '../../domain/webhooks/static-headers.js';
 import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback, CrewFeedbackRecord } from '../../storage/crews/feedback.js';
 import type { RequestState } from '../request-context.js';
@@ -55,7 +62,8 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
         const task = requireWaitingTask(execution, body.task_id);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
-        const status = await applyFeedback(deps, newFeedback(execution, task, body, urls));
+        const feedback = { ...newFeedback(execution, task, body, urls), headers: headersAfter(execution, body, urls) };
+        const status = await applyFeedback(deps, feedback);
         const warning = endedCallbacks(execution.urls, urls);
         respond({ status, message: MESSAGES[status], ...(warning && { warning }) });
       },
@@ -63,6 +71,16 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
   );
 
   return router;
+
+  /** The static headers of the receivers from now on. Those so far are credentials: other origins do not get them. */
+  function headersAfter(
+    { _id, urls: before, headers = null }: CrewExecutionRecord,
+    { webhookHeaders }: z.output<typeof resumeRequestSchema>,
+    now: WebhookUrls,
+  ) {
+    if (webhookHeaders) return deps.crewHeaders.seal(_id, webhookHeaders);
+    return areSameOrigins(listUrls(before), listUrls(now)) ? headers : null;
+  }
 }
 
 /** @throws ServiceError NOT_FOUND, INVALID_PARAMETERS when the task does not wait for human input */

@@ -45,7 +45,12 @@ export function registrationRoutes({
           'Replaces an existing registration. A stored signing secret is kept unless the request sets or generates a new one. A ' +
           'generated secret is returned only once. To set or generate a secret, the key also needs the scope `admin`.',
         body: registrationRequestSchema,
-        example: { url: 'https://example.com/hooks/indexing', generate_signing_secret: true },
+        example: {
+          url: 'https://example.com/hooks/indexing',
+          generate_signing_secret: true,
+          headers: { Authorization: 'Bearer a-token-of-your-gateway' },
+          max_per_second: 20,
+        },
         status: 200,
         response: registeredSchema,
       },
@@ -57,7 +62,9 @@ export function registrationRoutes({
         const generated = body.generate_signing_secret ? newSigningSecret() : undefined;
         const { org } = ctx.state.principal;
         const secret = generated ?? body.signing_secret;
-        const record = await registrations.register(org, body.url, body.event_types, secret);
+        const { headers, max_per_second } = body;
+        const options = { headers, max_per_second };
+        const record = await registrations.register(org, body.url, body.event_types, secret, options);
         respond({
           ...describeRegistration(record),
           ...(generated === undefined ? {} : { signing_secret: generated }),
@@ -141,7 +148,7 @@ export function registrationRoutes({
       async (ctx, { respond }) => {
         const registration = await registrations.findForOrg(ctx.state.principal.org);
         if (!registration) throw noWebhook();
-        respond(await sendTestDelivery(outbound, registration, registrations.openSecrets(registration), timeoutMs));
+        respond(await sendTestDelivery({ registrations, outbound, timeoutMs }, registration));
       },
     ),
   );
@@ -155,10 +162,8 @@ function noWebhook(): ServiceError {
 
 /** Sends the test payload once, signed like every delivery. It is not retried and leaves no record. */
 async function sendTestDelivery(
-  outbound: OutboundClient,
+  { registrations, outbound, timeoutMs }: RegistrationDependencies,
   registration: RegistrationRecord,
-  secrets: readonly string[],
-  timeoutMs: number,
 ): Promise<{ delivered: boolean; status_code: number; message: string }> {
   const now = new Date();
   const event = testEvent(newTestDeliveryId(), registration._id, now);
@@ -167,7 +172,10 @@ async function sendTestDelivery(
     const { status } = await outbound.send({
       method: 'POST',
       url: registration.url,
-      headers: webhookHeaders(event, body, secrets, now),
+      headers: {
+        ...registrations.openHeaders(registration),
+        ...webhookHeaders(event, body, registrations.openSecrets(registration), now),
+      },
       body,
       timeoutMs,
       maxResponseBytes: 1024,

@@ -19,6 +19,10 @@ export const registrationSchema = z
     url: z.string().nullable(),
     event_types: z.array(z.enum(EVENT_TYPES)),
     signing_secret_configured: z.boolean(),
+    header_names: z
+      .array(z.string())
+      .meta({ description: 'The names of its static headers, whose values are not shown.' }),
+    max_per_second: z.int().nullable(),
     disabled_at: time
       .nullable()
       .meta({ description: 'Since when no webhooks are sent. Register the webhook again to enable it.' }),
@@ -43,6 +47,8 @@ export function describeRegistration(record: RegistrationRecord | null) {
     url: record?.url ?? null,
     event_types: record?.event_types ?? [],
     signing_secret_configured: (record?.sealed_secret ?? null) !== null,
+    header_names: record?.headers?.names ?? [],
+    max_per_second: record?.max_per_second ?? null,
     disabled_at: record?.disabled_at?.toISOString() ?? null,
     disabled_reason: record?.disabled_reason ?? null,
   };

@@ -6,6 +6,8 @@ import { collect, everyEntry, findServer, type ServerOptions } from './server.js
 interface KickoffOptions extends ServerOptions {
   input: Record<string, string>;
   webhook?: string;
+  /** Static headers of the callbacks. */
+  header?: Record<string, string>;
 }
 
 /** `postback crews list` */
@@ -22,10 +24,11 @@ export async function listCrews(options: ServerOptions): Promise<void> {
 }
 
 /** `postback crews kickoff` */
-export async function kickoff(crew: string, { input, webhook, ...options }: KickoffOptions): Promise<void> {
+export async function kickoff(crew: string, { input, webhook, header, ...options }: KickoffOptions): Promise<void> {
   const client = findServer(options).client('crew_org');
   const urls = { taskWebhookUrl: webhook, stepWebhookUrl: webhook, crewWebhookUrl: webhook };
-  const call = client.POST('/crews/{crew}/kickoff', { params: { path: { crew } }, body: { inputs: input, ...urls } });
+  const body = { inputs: input, ...urls, webhookHeaders: header };
+  const call = client.POST('/crews/{crew}/kickoff', { params: { path: { crew } }, body });
   const data = await bodyOf(call);
   print({ json: options.json, data }, () => data.kickoff_id);
 }

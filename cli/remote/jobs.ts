@@ -10,6 +10,8 @@ interface RunOptions extends ServerOptions {
   /** Further fields of the job's `input`. */
   input?: Record<string, unknown>;
   webhook?: string;
+  /** Static headers of the callback. */
+  header?: Record<string, string>;
   wait?: boolean;
 }
 
@@ -20,7 +22,7 @@ const POLL_MS = 300;
  * @param model `<feature>/<subfeature>/<provider>`, as `postback jobs models` lists them
  */
 export async function runJob(model: string, file: string | undefined, options: RunOptions): Promise<void> {
-  const { text, input, webhook, json } = options;
+  const { text, input, webhook, header, json } = options;
   const client = findServer(options).client();
   const file_id = file === undefined ? undefined : await upload(client, file);
   const job = await bodyOf(
@@ -29,6 +31,7 @@ export async function runJob(model: string, file: string | undefined, options: R
         model,
         input: { ...input, ...(file_id && { file: file_id }), ...(text !== undefined && { text }) },
         webhook_receiver: webhook,
+        webhook_headers: header,
       },
     }),
   );

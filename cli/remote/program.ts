@@ -200,6 +200,7 @@ function addJobs(program: Command): void {
     .option('--text <text>', 'the text to work on')
     .option('--input <json>', 'further fields of the input', asObject)
     .option('--webhook <url>', 'receiver of the result')
+    .option('--header <name: value>', 'a header of the callback; repeat it for others', asHeader)
     .option('--wait', 'wait for the result and print it')
     .action(run(async (options, model, file) => (await import('./jobs.js')).runJob(model, file, options)));
   remote(jobs.command('models'))
@@ -229,6 +230,7 @@ function addCrews(program: Command): void {
     .argument('<crew>')
     .option('--input <name=value>', 'an input; repeat it for others', asAssignment, {})
     .option('--webhook <url>', 'receiver of all events')
+    .option('--header <name: value>', 'a header of the callbacks; repeat it for others', asHeader)
     .action(run(async (options, crew) => (await import('./crews.js')).kickoff(crew, options)));
   remote(crews.command('status'))
     .description('print the state of an execution')
@@ -323,6 +325,12 @@ function asAssignment(text: string, values: Record<string, string>): Record<stri
   const [name = '', ...value] = text.split('=');
   if (name === '' || value.length === 0) throw new InvalidArgumentError('Use name=value.');
   return { ...values, [name]: value.join('=') };
+}
+
+function asHeader(text: string, headers: Record<string, string> = {}): Record<string, string> {
+  const colon = text.indexOf(':');
+  if (colon < 1) throw new InvalidArgumentError('Use "name: value".');
+  return { ...headers, [text.slice(0, colon).trim()]: text.slice(colon + 1).trim() };
 }
 
 export function asNumber(text: string): number {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { callbackUrlSchema } from '../webhooks/registrations.js';
+import { staticHeadersSchema } from '../webhooks/static-headers.js';
 
 /** `<feature>/<subfeature>/<provider>`, optionally followed by `/<model>`. The model's name may contain slashes. */
 const MODEL = /^([a-z0-9_]+)\/([a-z0-9_]+)\/([a-z0-9_-]+)(?:\/([\w.:/@-]{1,200}))?$/;
@@ -22,6 +23,7 @@ export const jobRequestSchema = z.object({
       'The `file`, `text` or `messages`, and the settings of the subfeature, beside them or in the object `settings`.',
   }),
   webhook_receiver: callbackUrlSchema.nullish().meta({ description: 'Null is the same as none.' }),
+  webhook_headers: staticHeadersSchema.optional(),
   user_webhook_parameters: jsonObject.optional(),
   show_original_response: z.boolean().default(false),
 });

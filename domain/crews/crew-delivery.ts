@@ -2,6 +2,7 @@ import { canonicalJson, canonicalObject, tidyJson } from '../canonical-json.js';
 import { newDeliveryId } from '../ids.js';
 import type { NewDelivery } from '../webhooks/deliveries.js';
 import type { CrewEvent } from '../webhooks/events.js';
+import type { SealedHeaders } from '../webhooks/static-headers.js';
 import type { ExecutionErrorCode, WebhookUrls } from './crews.js';
 
 /** An event of an execution, as its callback reports it. */
@@ -27,6 +28,7 @@ export interface NotifyingExecution {
   /** Name of the crew. */
   crew: string;
   urls: WebhookUrls;
+  headers?: SealedHeaders | null;
   /** Number of the event. */
   sequence: number;
   /** Canonical JSON of the client's `meta`. */
@@ -46,7 +48,7 @@ const RECEIVER: Record<CrewEvent, keyof WebhookUrls> = {
  * @returns null when the execution has no receiver for the event
  */
 export function crewDelivery(
-  { _id: execution_id, org, crew, urls, meta, sequence }: NotifyingExecution,
+  { _id: execution_id, org, crew, urls, headers, meta, sequence }: NotifyingExecution,
   dedupe_key: string,
   data: CrewEventData,
   now: Date,
@@ -68,7 +70,7 @@ export function crewDelivery(
     doc_id: execution_id,
     crew,
     url,
-    message: { url, body },
+    message: { url, body, ...(headers ? { headers } : {}) },
     now,
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { callbackUrlSchema } from '../webhooks/registrations.js';
+import { staticHeadersSchema } from '../webhooks/static-headers.js';
 
 /** Why an execution ended as `error`, where clients may handle it differently. */
 export const EXECUTION_ERROR_CODES = ['cancelled', 'deadline_exceeded'] as const;
@@ -130,6 +131,7 @@ export const kickoffRequestSchema = z.object({
   inputs: z.record(z.string(), inputValue).default({}),
   meta: z.record(z.string(), z.unknown()).optional(),
   ...webhookUrls,
+  webhookHeaders: staticHeadersSchema.optional(),
 });
 
 /** The body of `POST /resume` (specification, "Part A: resume request"). */
@@ -139,6 +141,11 @@ export const resumeRequestSchema = z.object({
   human_feedback: z.string().max(20_000).regex(/\S/, 'must not be empty'),
   is_approve: z.boolean(),
   ...webhookUrls,
+  webhookHeaders: staticHeadersSchema.optional().meta({
+    description:
+      `${staticHeadersSchema.description} Without this field those so far are kept, when the URLs have origins that the ` +
+      'URLs so far have; `{}` removes them.',
+  }),
 });
 
 /** Receivers of an execution's callbacks; null when there is no receiver. */
@@ -159,6 +166,11 @@ export function webhookUrlsOf(body: {
     step: body.stepWebhookUrl ?? null,
     crew: body.crewWebhookUrl ?? null,
   };
+}
+
+/** @returns the URLs that are set */
+export function listUrls({ task, step, crew }: WebhookUrls): string[] {
+  return [task, step, crew].filter((url) => url !== null);
 }
 
 /** @returns the URLs as fields of a request or a response, without absent ones */

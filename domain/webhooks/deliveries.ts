@@ -1,6 +1,7 @@
 import type { IndexingStatus } from '../content/states.js';
 import { sha256Hex } from '../ids.js';
 import type { CallbackEvent, IndexingEvent } from './events.js';
+import type { SealedHeaders } from './static-headers.js';
 
 /** A delivery before it is stored: the event, and the receiver. */
 export interface NewDelivery {
@@ -44,6 +45,8 @@ export interface CallbackMessage {
   url: string;
   /** JSON. */
   body: string;
+  /** Static headers of the receiver. */
+  headers?: SealedHeaders;
 }
 
 /**

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { DAY_MS } from './delivery-policy.js';
 import { EVENT_TYPES } from './events.js';
+import { staticHeadersSchema } from './static-headers.js';
 
 /** Characters. */
 const MAX_URL_LENGTH = 2_048;
@@ -15,6 +16,9 @@ export const callbackUrlSchema = z
   .max(MAX_URL_LENGTH)
   .meta({ format: 'uri', description: 'An https URL that is reachable from the public internet.' });
 
+/** A receiver that takes more needs no limit. */
+const MAX_RATE = 1_000;
+
 const secretSchema = z.string().min(16, 'must have at least 16 characters').max(1024);
 
 /** The request that registers a webhook. */
@@ -27,6 +31,14 @@ export const registrationRequestSchema = z
       .default([...EVENT_TYPES]),
     signing_secret: secretSchema.optional(),
     generate_signing_secret: z.boolean().optional(),
+    headers: staticHeadersSchema.optional().meta({
+      description:
+        `${staticHeadersSchema.description} Without this field those of the registration before are kept, as long as the ` +
+        'origin of the URL stays the same; `{}` removes them.',
+    }),
+    max_per_second: z.int().min(1).max(MAX_RATE).optional().meta({
+      description: 'Requests that the receiver gets in a second, at most. Without it there is no such limit.',
+    }),
   })
   .refine((body) => !(body.signing_secret !== undefined && body.generate_signing_secret !== undefined), {
     message: 'signing_secret and generate_signing_secret are mutually exclusive',

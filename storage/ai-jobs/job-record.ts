@@ -6,6 +6,7 @@ import type { JobStatus } from '../../domain/ai-jobs/states.js';
 import type { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import { newJobId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
+import type { StoredHeaders } from '../webhooks/static-headers.js';
 
 export interface AiJobRecord {
   /** UUID. */
@@ -21,6 +22,8 @@ export interface AiJobRecord {
   /** The upload in the input, if there is one. */
   file_id: string | null;
   webhook_receiver: string | null;
+  /** Static headers of the receiver. */
+  headers?: StoredHeaders | null;
   /** JSON, as the client sent it. */
   user_parameters: string | null;
   /** Bytes of the input and the parameters, for the use of an organisation. */

@@ -183,8 +183,7 @@ function filesOf(collection: string, document: Document): string[] {
 
 /** Ids of the keys that seal the values of a document. */
 function sealingKeysOf(collection: string, document: Document): string[] {
-  return Object.values(SEALED_FIELDS)
-    .filter((field) => field.collection === collection)
+  return SEALED_FIELDS.filter((field) => field.collection === collection)
     .flatMap(({ paths }) => paths.flatMap((path) => valuesAt(document, path.split('.'))))
     .flatMap((value) => (value instanceof Binary ? [sealedWith(value.buffer)] : []));
 }

@@ -2,6 +2,7 @@ import type { CrewDefinition, CrewInputs, ExecutionErrorCode, WebhookUrls } from
 import type { CrewTaskStatus, ExecutionStatus } from '../../domain/crews/states.js';
 import { newExecutionId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
+import type { StoredHeaders } from '../webhooks/static-headers.js';
 
 export interface CrewExecutionRecord {
   /** UUID. */
@@ -19,6 +20,8 @@ export interface CrewExecutionRecord {
   status: ExecutionStatus;
   /** URLs of the kickoff, then of the latest resume. */
   urls: WebhookUrls;
+  /** Static headers of the receivers. */
+  headers?: StoredHeaders | null;
   tasks: CrewTaskRecord[];
   error_message: string | null;
   error_code?: ExecutionErrorCode | null;

@@ -39,7 +39,7 @@ export function createCrewExecutions(
   const decide = (
     ref: AttemptRef,
     isApprove: boolean,
-    { feedback, ...changes }: Partial<Pick<CrewExecutionRecord, 'urls'>> & { feedback: string },
+    { feedback, ...changes }: Partial<Pick<CrewExecutionRecord, 'urls' | 'headers'>> & { feedback: string },
     now: Date,
     tx: ClientSession,
   ): Promise<CrewExecutionRecord | null> =>
@@ -156,7 +156,8 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const feedback = await crewFeedback.forOrg(org).findOne({ _id: feedbackId, execution }, { session: tx });
       if (!feedback) return null;
-      const changes = { urls: feedback.urls, feedback: feedback.text };
+      const { urls, headers = null, text } = feedback;
+      const changes = { urls, headers, feedback: text };
       const resumed = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;

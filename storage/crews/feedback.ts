@@ -2,6 +2,7 @@ import type { ClientSession } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
+import type { StoredHeaders } from '../webhooks/static-headers.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 
 /** A person's feedback on one attempt at a task. */
@@ -16,6 +17,8 @@ export interface CrewFeedbackRecord {
   is_approve: boolean;
   /** Receivers of later callbacks. */
   urls: WebhookUrls;
+  /** Static headers of those receivers. */
+  headers?: StoredHeaders | null;
   created_at: Date;
   /** Null until the workflow has applied the feedback. */
   applied_at: Date | null;

@@ -2,14 +2,21 @@ import type { Collection } from 'mongodb';
 import type { Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
 import type { FailureStreak } from '../../domain/webhooks/registrations.js';
+import { areSameOrigins, type StaticHeaders } from '../../domain/webhooks/static-headers.js';
 import type { DatabaseClock } from '../clock.js';
+import { RATED_INDEX } from '../indexes.js';
 import { createSecretSealing, NO_SECRETS, type SigningSecretFields } from './signing-secrets.js';
+import { createHeaderSealing, type StoredHeaders } from './static-headers.js';
 
 export interface RegistrationRecord extends SigningSecretFields {
   /** The organisation; it has one registration. */
   _id: string;
   url: string;
   event_types: EventType[];
+  /** Null or absent: none. */
+  headers?: StoredHeaders | null;
+  /** Requests that the receiver gets in a second, at most; null or absent: any number. */
+  max_per_second?: number | null;
   /** The failed attempts since the last success; null or absent after a success. */
   failing?: FailureStreak | null;
   /** Set when the service disabled the webhook; registering again clears it. */
@@ -17,6 +24,13 @@ export interface RegistrationRecord extends SigningSecretFields {
   disabled_reason?: string | null;
   created_at: Date;
   updated_at: Date;
+}
+
+/** What a receiver asks for. */
+export interface ReceiverOptions {
+  headers?: StaticHeaders | undefined;
+  /** Null: no limit. */
+  max_per_second?: number | null | undefined;
 }
 
 export type Registrations = ReturnType<typeof createRegistrations>;
@@ -27,6 +41,7 @@ export function createRegistrations(
   sealer: Sealer,
 ) {
   const secrets = createSecretSealing(clock, sealer, 'webhook-signing-secret');
+  const sealing = createHeaderSealing(sealer, 'webhook-headers');
   /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */
   const unchanged = ({ _id, url, updated_at, failing = null }: RegistrationRecord) => ({
     _id,
@@ -43,12 +58,24 @@ export function createRegistrations(
     },
 
     /**
-     * Creates the registration, or replaces its URL and event types, and enables it.
-     * @param secret the new secret; undefined keeps the stored secret (specification, rule 2)
+     * Creates the registration, or replaces its URL, event types and rate, and enables it. What clients cannot read is kept unless
+     * they send it again: the secret (specification, rule 2), and the headers while the origin stays the same.
      */
-    async register(org: string, url: string, eventTypes: EventType[], secret?: string): Promise<RegistrationRecord> {
+    async register(
+      org: string,
+      url: string,
+      eventTypes: EventType[],
+      secret?: string,
+      { headers, max_per_second = null }: ReceiverOptions = {},
+    ): Promise<RegistrationRecord> {
       const now = clock();
-      const replaced = secret === undefined ? {} : secrets.replacing(org, await findForOrg(org), secret);
+      const stored = await findForOrg(org);
+      const replaced = secret === undefined ? {} : secrets.replacing(org, stored, secret);
+      const keepsHeaders = stored !== null && areSameOrigins([stored.url], [url]);
+      // The URL may have been replaced since it was read.
+      const kept = keepsHeaders
+        ? { $cond: [{ $eq: ['$url', { $literal: stored.url }] }, { $ifNull: ['$headers', null] }, null] }
+        : null;
       const record = await registrations.findOneAndUpdate(
         { _id: org },
         [
@@ -61,6 +88,8 @@ export function createRegistrations(
               failing: null,
               disabled_at: null,
               disabled_reason: null,
+              headers: headers === undefined ? kept : { $literal: sealing.seal(org, headers) },
+              max_per_second,
               sealed_secret: { $ifNull: ['$sealed_secret', null] },
               ...replaced,
             },
@@ -102,6 +131,18 @@ export function createRegistrations(
     /** @returns the secrets that sign now, the current one first; empty when webhooks are not signed */
     openSecrets(record: RegistrationRecord): string[] {
       return secrets.open(record._id, record);
+    },
+
+    /** @returns the static headers of a registration */
+    openHeaders({ _id, headers }: RegistrationRecord): StaticHeaders {
+      return sealing.open(_id, headers);
+    },
+
+    /** @returns `max_per_second` of the registrations that have it, by organisation */
+    async listRates(): Promise<Map<string, number>> {
+      const rated = registrations.find({ max_per_second: { $gt: 0 } }, { hint: RATED_INDEX });
+      const rates = await rated.project<{ _id: string; max_per_second: number }>({ max_per_second: 1 }).toArray();
+      return new Map(rates.map(({ _id, max_per_second }) => [_id, max_per_second]));
     },
   };
 }

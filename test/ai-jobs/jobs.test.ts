@@ -31,6 +31,32 @@ describe('AI jobs', () => {
   });
   const callbackOf = (jobId: string) => receiver.waitFor('the callback', ({ json }) => json.job_id === jobId);
 
+  test('a callback carries the headers of its job, which are stored sealed', async () => {
+    const webhook_headers = { Authorization: 'Bearer of the gateway' };
+    const text = 'I love this lighthouse.';
+    const { body } = await api.submit(SENTIMENT, { text }, { webhook_receiver: receiver.url, webhook_headers });
+    expect((await callbackOf(body.job_id)).headers).toMatchObject({
+      authorization: 'Bearer of the gateway',
+      'x-service-signature': expect.any(String),
+    });
+    const stored = await withDb(mongodbUri, (db) =>
+      db.collection<AiJobRecord>('ai_jobs').findOne({ _id: body.job_id }),
+    );
+    expect(stored?.headers?.names).toEqual(['Authorization']);
+    expect(JSON.stringify(stored)).not.toContain('gateway');
+    const alone = await api.submit(SENTIMENT, { text }, { webhook_headers });
+    expect(alone).toMatchObject({
+      status: 422,
+      body: { error: { message: 'webhook_headers: needs a webhook_receiver' } },
+    });
+    const ours = { 'X-Service-Signature': '00' };
+    expect(
+      await api.submit(SENTIMENT, { text }, { webhook_receiver: receiver.url, webhook_headers: ours }),
+    ).toMatchObject({
+      status: 422,
+    });
+  });
+
   test('a job is queued, runs, is polled, and has a callback with the headers and payload of the specification', async () => {
     const submitted = await api.submit(
       SENTIMENT,

@@ -6,7 +6,7 @@ import { crewDuringTests, receiverDuringTests } from '../support/during-tests.js
 import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
-import type { Received } from '../support/receiver.js';
+import { type Received, startReceiver } from '../support/receiver.js';
 
 const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels arrive after two or three working days.' };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -86,6 +86,35 @@ describe('callbacks of crews', () => {
       const found = await deliveries(id);
       return found.length === 8 && found.every(({ status }) => status === 'delivered');
     });
+  });
+
+  test('callbacks carry the headers of the kickoff, and after a resume only to the same origins', async () => {
+    const headersOf = (id: string, event: string) =>
+      callbacksOf(id).find(({ json }) => json.event === event)!.headers.authorization;
+    const webhookHeaders = { Authorization: 'Bearer of the gateway' };
+    const start = async (name: string) => {
+      const id = await crew.start(INPUTS, { ...urls(name), webhookHeaders });
+      await crew.reaches(id, 'pending_human_input');
+      await arrived(id, 4);
+      return id;
+    };
+    const id = await start('headers');
+    expect(headersOf(id, 'task_pending_human_input')).toBe('Bearer of the gateway');
+    expect((await crew.status(id)).webhookHeaderNames).toEqual(['Authorization']);
+    expect(JSON.stringify(await deliveries(id))).not.toContain('gateway');
+    await crew.resume(id, { task_id: 'draft_reply', is_approve: true, ...urls('headers-resumed') });
+    await arrived(id, 8);
+    expect(headersOf(id, 'crew_completed')).toBe('Bearer of the gateway');
+
+    const other = await start('headers-other');
+    const elsewhere = await startReceiver();
+    const crewWebhookUrl = elsewhere.url;
+    await crew.resume(other, { task_id: 'draft_reply', is_approve: true, crewWebhookUrl });
+    const request = await elsewhere.waitFor('the end', ({ json }) => json.event === 'crew_completed');
+    expect(request.headers.authorization).toBeUndefined();
+    await elsewhere.close();
+    const kickoff = await crew.kickoff({ inputs: INPUTS, webhookHeaders: { Host: 'internal' } });
+    expect(kickoff).toMatchObject({ status: 400, body: { message: expect.stringContaining('webhookHeaders.Host') } });
   });
 
   test('meta is sent back exactly as it was sent', async () => {

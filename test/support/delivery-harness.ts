@@ -5,6 +5,7 @@ import { createCrewCallbacks } from '../../activities/crews/crew-callback.js';
 import { createAuthenticationCallback } from '../../activities/payments/authentication-callback.js';
 import { createDeliveryActivities, type DeliveryActivities } from '../../activities/webhooks/deliver-webhook.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
+import { createReceiverRates, type ReceiverRates } from '../../activities/webhooks/receiver-rates.js';
 import { createSender, type Sender } from '../../activities/webhooks/sender.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
 import { createSealer } from '../../domain/sealing.js';
@@ -16,10 +17,12 @@ import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
 import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { createPaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
+import { createProcesses } from '../../storage/processes.js';
 import { createClientDeliveries } from '../../storage/webhooks/client-deliveries.js';
 import { createDeliveries, type Deliveries } from '../../storage/webhooks/deliveries.js';
 import { createDeliveryQueue, type DeliveryQueue } from '../../storage/webhooks/delivery-queue.js';
 import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
+import { createHeaderSealing } from '../../storage/webhooks/static-headers.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
 import { DELIVERY_SLOTS } from '../../worker/workers.js';
@@ -37,6 +40,7 @@ interface HarnessOptions {
   /** Replaced functions of the queue, such as ones that fail. */
   deliveryQueue?: Partial<DeliveryQueue>;
   registrations?: Partial<Registrations>;
+  receiverRates?: ReceiverRates;
 }
 
 /**
@@ -54,6 +58,8 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
   const signingKeys = createSigningKeys(collections, sealer);
   const crewSigningSecrets = createCrewSigningSecrets(collections, sealer);
   const paymentSigningSecrets = createPaymentSigningSecrets(collections, sealer);
+  const jobHeaders = createHeaderSealing(sealer, 'job-headers');
+  const crewHeaders = createHeaderSealing(sealer, 'crew-headers');
   const log = pino({ level: 'silent' });
   const senders: Sender[] = [];
   const { timeoutMs: defaultTimeoutMs } = INDEXING_DELIVERY_POLICY;
@@ -84,6 +90,7 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
     deliveries: replacedDeliveries = {},
     deliveryQueue: replaced = {},
     registrations: replacedRegistrations = {},
+    receiverRates = createReceiverRates({ registrations, processes: createProcesses(collections) }),
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
     const stores = { deliveries: { ...deliveries, ...replacedDeliveries } };
@@ -92,8 +99,8 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
       deliveryQueue: { ...deliveryQueue, ...replaced },
       starters: { continueDelivery: async () => undefined, startBacklog: async () => undefined, ...starters },
       callbacks: {
-        ...createCrewCallbacks({ crewSigningSecrets }, policy),
-        async_job_completed: createAiJobCallback({ aiJobs, signingKeys }),
+        ...createCrewCallbacks({ crewSigningSecrets, crewHeaders }, policy),
+        async_job_completed: createAiJobCallback({ aiJobs, signingKeys, jobHeaders }),
         'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy }),
         'indexing.status_changed': createIndexingCallback({
           registrations: { ...registrations, ...replacedRegistrations },
@@ -105,6 +112,7 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
       outbound,
       metrics: createWorkerMetrics(),
       log,
+      receiverRates,
       places,
       random: () => 0.5,
       now,

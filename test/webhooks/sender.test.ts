@@ -3,9 +3,11 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MongoNetworkError } from 'mongodb';
+import { createReceiverRates } from '../../activities/webhooks/receiver-rates.js';
 import type { Sender } from '../../activities/webhooks/sender.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { QUEUE_INDEX } from '../../storage/indexes.js';
+import { createProcesses } from '../../storage/processes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { HEADS } from '../../storage/webhooks/delivery-queue.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
@@ -238,6 +240,38 @@ describe('the sender', () => {
     expect(await activities.countBacklog({ org: QUICK, event_type: 'indexing.status_changed' })).toBe(1);
     expect(await harness.clientDeliveries.requeue({ org: QUICK, events: ['indexing.status_changed'] }, id!)).toBe(true);
     expect(await read(id!)).toMatchObject({ status: 'pending', has_workflow: true });
+  });
+
+  test('does not exceed the rate of a receiver, and does not hold back others', async () => {
+    const org = 'limited';
+    const limited = await startReceiver();
+    await harness.registrations.register(org, limited.url, ['indexing.status_changed']);
+    await add(org, 12);
+    await add(QUICK, 50);
+    // The next attempt may start in days.
+    run({ receiverRates: { refresh: async () => undefined, of: (receiver) => (receiver === org ? 1e-6 : undefined) } });
+    await delivered(QUICK, 50);
+    await delivered(org, 1);
+    expect(await count(org, 'pending')).toBe(11);
+    await limited.close();
+  });
+
+  test('shares the rate of a receiver among the processes that send', async () => {
+    const org = 'rated';
+    const processes = createProcesses(collections);
+    const register = (max_per_second?: number) =>
+      harness.registrations.register(org, receiver.url, ['indexing.status_changed'], undefined, { max_per_second });
+    await register(9);
+    for (const _id of ['one', 'two', 'three']) await processes.seen({ _id, role: 'worker', queues: ['deliveries'] });
+    await processes.seen({ _id: 'other', role: 'worker', queues: ['content'] });
+    let now = 0;
+    const rates = createReceiverRates({ registrations: harness.registrations, processes }, () => now);
+    await rates.refresh();
+    expect([rates.of(org), rates.of(QUICK)]).toEqual([3, undefined]);
+    await register();
+    now = 10_000;
+    await rates.refresh();
+    expect(rates.of(org)).toBeUndefined();
   });
 
   describe('retries a receiver', () => {

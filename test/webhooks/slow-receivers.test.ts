@@ -158,4 +158,27 @@ describe('the load of the sender', () => {
     for (const receiver of named(10)) while (load.hasRoom(receiver)) hang(load, receiver);
     expect(load.hasRoom('another')).toBe(true);
   });
+
+  test('starts as many attempts in a second as the receiver asks for', () => {
+    let now = 0;
+    const rates: Record<string, number> = { three: 3, seldom: 0.5 };
+    const load = createSenderLoad(
+      500,
+      () => now,
+      (receiver) => rates[receiver],
+    );
+    const start = (receiver: string) => load.reserve('acme', receiver, 10);
+    expect([start('three'), start('three'), start('seldom'), start('others')]).toEqual([3, 0, 1, 10]);
+    now = 999;
+    expect([start('three'), start('seldom')]).toEqual([0, 0]);
+    now = 1_000;
+    expect([start('three'), start('seldom')]).toEqual([3, 0]);
+    // A place that is not used does not count.
+    load.free('acme', 'three', 2);
+    expect(start('three')).toBe(2);
+    now = 2_000;
+    expect(start('seldom')).toBe(1);
+    delete rates.three;
+    expect(start('three')).toBe(10);
+  });
 });

@@ -46,6 +46,8 @@ describe('webhooks of the indexing service', () => {
       url: null,
       event_types: [],
       signing_secret_configured: false,
+      header_names: [],
+      max_per_second: null,
       disabled_at: null,
       disabled_reason: null,
     });
@@ -126,6 +128,55 @@ describe('webhooks of the indexing service', () => {
     expect(request.headers['x-service-signature']).toBe(
       `sha256=${createHmac('sha256', 'sixteen or more characters').update(request.body).digest('hex')}`,
     );
+  });
+
+  test('webhooks and test deliveries carry the headers of the registration, of which only the names are shown', async () => {
+    const headers = { Authorization: 'Bearer of the gateway', 'X-Tenant': 'acme' };
+    const registered = await register({ headers, signing_secret: 'sixteen or more characters', max_per_second: 50 });
+    expect(registered.body.data).toMatchObject({ header_names: ['Authorization', 'X-Tenant'], max_per_second: 50 });
+    const read = await api.get('/webhooks/indexing');
+    expect(JSON.stringify([registered.body, read.body])).not.toContain('gateway');
+    const id = await deliver();
+    const request = await receiver.waitFor('the webhook', ({ json }) => json.delivery_id === id);
+    expect(request.headers).toMatchObject({ authorization: 'Bearer of the gateway', 'x-tenant': 'acme' });
+    expect(request.headers['x-service-signature']).toMatch(/^sha256=/);
+    expect((await api.post('/webhooks/indexing/test')).body.data.delivered).toBe(true);
+    expect(receiver.received.at(-1)!.headers).toMatchObject({ authorization: 'Bearer of the gateway' });
+  });
+
+  test('headers stay while the origin of the URL does, and no other receiver gets them', async () => {
+    const names = async (request: object) => (await register(request)).body.data.header_names;
+    const headers = { Authorization: 'Bearer of the gateway' };
+    expect(await names({ headers })).toEqual(['Authorization']);
+    expect(await names({ url: `${receiver.url}/other` })).toEqual(['Authorization']);
+    expect(await names({ headers: {} })).toEqual([]);
+    expect(await names({ headers })).toEqual(['Authorization']);
+    expect(await names({ url: 'https://example.com/' })).toEqual([]);
+    expect(await names({})).toEqual([]);
+  });
+
+  test.each<[string, object, string]>([
+    ['Host', { Host: 'internal' }, 'headers.Host: is set by the sender'],
+    ['Connection', { connection: 'close' }, 'headers.connection: is set by the sender'],
+    ['Transfer-Encoding', { 'Transfer-Encoding': 'chunked' }, 'is set by the sender'],
+    ['Content-Length', { 'content-length': '1' }, 'is set by the sender'],
+    ['a signature', { 'X-Service-Signature': 'sha256=00' }, 'is set by the sender'],
+    ['webhook-id', { 'Webhook-Id': 'dlv_1' }, 'is set by the sender'],
+    ['another line', { 'X-A': 'a\r\nHost: b' }, 'headers.X-A: must be visible ASCII'],
+    ['no name', { 'X A': 'a' }, 'is not the name of a header'],
+    ['twice', { 'X-A': 'a', 'x-a': 'b' }, 'headers.x-a: is given twice'],
+    ['too many', Object.fromEntries(Array.from({ length: 11 }, (_, n) => [`X-${n}`, 'a'])), 'more than 10 headers'],
+    ['too long', { 'X-A': 'a'.repeat(8_192) }, 'must not exceed 8192 characters'],
+    ['a number', { 'X-A': 1 }, 'headers.X-A: must be a string'],
+  ])('a registration with a header that is %s is rejected', async (_what, headers, message) => {
+    const { status, body } = await register({ headers });
+    expect([status, body.error?.code]).toEqual([422, 'VALIDATION_ERROR']);
+    expect(body.error?.message).toContain(message);
+    expect((await api.get('/webhooks/indexing')).body.data.registered).toBe(false);
+  });
+
+  test.each([0, 1.5, 1_001, 'ten'])('a rate of %s is rejected', async (max_per_second) => {
+    expect(await register({ max_per_second })).toMatchObject({ status: 422 });
   });
 
   test.each([
