@@ -12,6 +12,7 @@ import { type ConnectorDependencies, connectorRoutes } from './connectors/connec
 import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
 import type { TemporalUi } from './console.js';
 import { type ContentDependencies, contentService } from './content/service.js';
+import { type ReviewDependencies, reviewService } from './crews/review.js';
 import { type CrewServiceDependencies, crewService } from './crews/service.js';
 import { type EventDependencies, eventService } from './events/service.js';
 import type { HealthDependencies } from './health.js';
@@ -40,6 +41,7 @@ export type ApiDependencies = HealthDependencies &
       RegistrationDependencies &
       AiJobServiceDependencies &
       CrewServiceDependencies &
+      ReviewDependencies &
       PaymentDependencies &
       EventDependencies &
       UsageDependencies,
@@ -123,6 +125,7 @@ export function createServices(
     ]),
     aiJobService(shared),
     crewService(shared),
+    reviewService(shared),
     paymentService(shared),
     usageService(shared),
     allDeliveriesService(shared),

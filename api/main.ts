@@ -165,6 +165,7 @@ function apiDependencies(
     detectKind: detectFileKind,
     describeFile,
     catalogue,
+    publicUrl: config.POSTBACK_PUBLIC_URL ?? null,
     jobTimeLimitMs: config.POSTBACK_JOB_TIME_LIMIT_SECONDS * 1000,
     uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
     loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,
@@ -198,6 +199,7 @@ function rateLimits(config: Config, { limit }: RateLimiter): RateLimits {
     burst: limit('key-second', { requests: config.POSTBACK_RATE_LIMIT_BURST, seconds: 1 }),
     perMinute: inMinute('key-minute', config.POSTBACK_RATE_LIMIT_PER_MINUTE),
     failedLogins: inMinute('failed-logins', config.POSTBACK_FAILED_LOGINS_PER_MINUTE),
+    reviews: inMinute('reviews', config.POSTBACK_REVIEW_REQUESTS_PER_MINUTE),
     publishable: inMinute('publishable', config.POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE),
     authentication: inMinute('authentication', config.POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE),
   };

@@ -10,6 +10,8 @@ export interface RateLimits {
   perMinute: RateLimit | null;
   /** Requests with an invalid key from one address. */
   failedLogins: RateLimit | null;
+  /** Requests of review pages from one address. */
+  reviews: RateLimit | null;
   /** Requests with one publishable key from one address. */
   publishable: RateLimit | null;
   /** Requests about one payment authentication. */

@@ -48,6 +48,7 @@ export async function startInstance(
     if (socket) stopSteps.push(socket.release);
     const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), { api: config.POSTBACK_API_PORT });
     stopSteps.push(release);
+    const apiUrl = `http://${config.POSTBACK_API_HOST}:${ports.api}`;
     const childEnv = {
       ...(stack.temporalUiUrl === null ? env : withoutTemporalSettings(env)),
       TEMPORAL_ADDRESS: stack.temporalAddress,
@@ -55,6 +56,7 @@ export async function startInstance(
       POSTBACK_SEALING_KEY: sealingKey(config),
       POSTBACK_DATA_DIR: dataDir,
       POSTBACK_API_PORT: String(ports.api),
+      POSTBACK_PUBLIC_URL: config.POSTBACK_PUBLIC_URL ?? apiUrl,
       ...(stack.temporalUiUrl === null ? {} : { POSTBACK_TEMPORAL_UI_URL: stack.temporalUiUrl }),
       ...model.env,
       ...(socket === undefined ? {} : { POSTBACK_EMBEDDER_SOCKET: socket.path }),
@@ -74,7 +76,6 @@ export async function startInstance(
       const { promoteWorkers } = await import('./rollout.js');
       await promoteWorkers(readConfig(childEnv));
     }
-    const apiUrl = `http://${config.POSTBACK_API_HOST}:${ports.api}`;
     return { apiUrl, stack, api, worker, embedder, env: childEnv, noModelReason: model.reason, stop };
   } catch (error) {
     await stop();

@@ -75,6 +75,8 @@ interface CrewTaskCallbackBase extends CrewCallbackBase {
 export interface CrewTaskCallback extends CrewTaskCallbackBase {
   event: 'task_completed' | 'task_pending_human_input';
   output: string;
+  /** Of an output that waits: where a person without a key decides. The link is a secret. */
+  review_url?: string;
 }
 
 /** Output of the model: a thought, and the tools that the agent wants to use. */

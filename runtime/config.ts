@@ -87,6 +87,8 @@ export const settingsSchema = z.object({
     .default(TASK_QUEUES.join(','))
     .transform((list) => list.split(',').map((name) => name.trim()))
     .pipe(z.array(z.enum(TASK_QUEUES)).min(1)),
+  /** The API as people reach it, for the links in callbacks. */
+  POSTBACK_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** As a browser reaches it: the console links to workflows there. */
   POSTBACK_TEMPORAL_UI_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** Private address ranges that webhooks may be sent to, also over plain http. For development. */
@@ -157,6 +159,8 @@ export const settingsSchema = z.object({
   POSTBACK_FAILED_LOGINS_PER_MINUTE: z.coerce.number().int().min(0).default(300),
   /** Requests with one publishable key that one address may send in a minute; 0: no limit. */
   POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: z.coerce.number().int().min(0).default(600),
+  /** Requests of review pages that one address may send in a minute; 0: no limit. */
+  POSTBACK_REVIEW_REQUESTS_PER_MINUTE: z.coerce.number().int().min(0).default(60),
   /** Open connections of one address; 0: no limit. */
   POSTBACK_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).default(1_000),
   /** How long the headers of a request may take to arrive, and the rest of a request without a valid key. */

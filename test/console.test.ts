@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { Browser, Locator, Page } from 'playwright-core';
 import { findChromium, launchChromium } from './support/browser.js';
 import { type ConsoleData, DATABASE, fillConsole, LOCKED_FILE, REJECTED_ITEM } from './support/console-data.js';
+import { createCrewClient } from './support/crew-client.js';
 import { eventually, PATIENCE_MS } from './support/eventually.js';
 import { sharedProduct } from './support/product.js';
 
@@ -291,6 +292,45 @@ inChromium('the console in a browser', () => {
     await shows(page, 'Nothing waits for you.');
     await row(data.execution).click();
     await shows(drawer(), 'final reply');
+  });
+
+  test('a review link shows one output, as text, and takes one decision', async () => {
+    const crew = createCrewClient(apiUrl, 'support-reply', data.crewKey);
+    const notes = 'Parcels take <b>two</b> days. <img src=x onerror=alert(1)>';
+    const id = await crew.start({ customer_message: 'Where is my parcel?', notes });
+    const { review_url } = await crew.reaches(id, 'pending_human_input');
+    await page.goto(review_url);
+    await heading('Review of draft_reply by the crew support-reply');
+    await page.evaluate(axe);
+    for (const [colorScheme, size] of [
+      ['light', WIDE],
+      ['dark', NARROW],
+    ] as const) {
+      await page.setViewportSize(size);
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      expect(await violations(page)).toEqual([]);
+    }
+    await shows(page, '<b>two</b>');
+    expect(await page.locator('main img, main b').count()).toBe(0);
+    // By keyboard: the field, then Approve, then Reject.
+    await page.getByLabel('Feedback').focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await shows(page, 'Say what should be different.');
+    await page.keyboard.type('Name the day.');
+    await page.getByRole('button', { name: 'Reject' }).click();
+    await shows(page, 'Thank you. The task is retried with the feedback.');
+    await page.reload();
+    await shows(page, 'This output was rejected');
+
+    const next = await crew.reaches(id, 'pending_human_input', { task: 'draft_reply', count: 2 });
+    await page.goto(next.review_url);
+    await page.getByRole('button', { name: 'Approve' }).waitFor();
+    await crew.approve(id, 'draft_reply');
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await shows(page, 'This output was approved');
   });
 
   test('is used by keyboard alone', async () => {

@@ -20,7 +20,7 @@ import { sharedProduct } from './support/product.js';
 type Document = any;
 
 /** Routes that are not for API clients: the documentation itself and the metrics. */
-const UNDOCUMENTED = [/^\/$/, /^\/openapi\.json$/, /^\/metrics$/, /^\/docs/, /^\/console/];
+const UNDOCUMENTED = [/^\/$/, /^\/openapi\.json$/, /^\/metrics$/, /^\/docs/, /^\/console/, /^\/review(\/page\.\w+)?$/];
 
 describe('/openapi.json', () => {
   const { apiUrl } = sharedProduct();

@@ -51,6 +51,7 @@ describe('the rate limit of a key', () => {
       POSTBACK_RATE_LIMIT_BURST: '4',
       POSTBACK_FAILED_LOGINS_PER_MINUTE: '3',
       POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '3',
+      POSTBACK_REVIEW_REQUESTS_PER_MINUTE: '3',
       POSTBACK_BODY_MEMORY_BYTES: '800000',
       POSTBACK_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
     });
@@ -66,6 +67,18 @@ describe('the rate limit of a key', () => {
       const response = await api.get('/webhooks/indexing');
       return (response.status !== 429 || response.headers.get('ratelimit') !== null) && response;
     });
+
+  test('counts the requests of review links by address, and not the page', async () => {
+    const guess = async (from: string) => {
+      const headers = { Authorization: 'Bearer a.guess', 'X-Forwarded-For': from };
+      return (await fetch(`${limited.apiUrl}/review/output`, { headers })).status;
+    };
+    const guesses = [await guess('203.0.113.9'), await guess('203.0.113.9'), await guess('203.0.113.9')];
+    expect([...guesses, await guess('203.0.113.9'), await guess('203.0.113.10')]).toEqual([404, 404, 404, 429, 404]);
+    expect((await fetch(`${limited.apiUrl}/review`, { headers: { 'X-Forwarded-For': '203.0.113.9' } })).status).toBe(
+      200,
+    );
+  });
 
   test('is a number of requests per minute; then 429 with Retry-After', async () => {
     const api = await newClient();

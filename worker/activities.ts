@@ -116,6 +116,7 @@ function connectorActivities(config: Config, dependencies: WorkerDependencies) {
 function crewActivities(config: Config, dependencies: WorkerDependencies) {
   return createCrewActivities({
     ...dependencies,
+    publicUrl: config.POSTBACK_PUBLIC_URL ?? null,
     toolSecrets: config.POSTBACK_CREW_TOOL_SECRETS,
     describeFile,
     retrieval: createRetrieval(dependencies),

@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { type CrewEventData, crewDelivery } from '../../domain/crews/crew-delivery.js';
 import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
+import { reviewUrl } from '../../domain/crews/review-links.js';
 import type {
   AttemptRef,
   CrewOutcome,
@@ -33,6 +34,8 @@ export interface CrewDependencies extends CompletionDependencies, CrewToolDepend
   models: LanguageModels;
   quotas: Pick<Quotas, 'tokenMeter'>;
   metrics: Pick<WorkMetrics, 'crewFinished'>;
+  /** The address of the API as people reach it; null: unknown. */
+  publicUrl: string | null;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -196,6 +199,20 @@ export function createCrewActivities(deps: CrewDependencies) {
     });
   }
 
+  function taskDelivery(execution: CrewExecutionRecord, ref: AttemptRef, event: TaskEvent, now: Date) {
+    const data = event === 'task_completed' ? taskEvent(execution, ref, event) : waitingEvent(execution, ref);
+    return crewDelivery(execution, taskDedupeKey(ref, event), data, now);
+  }
+
+  function waitingEvent(execution: CrewExecutionRecord, ref: AttemptRef): CrewEventData {
+    const deadline = deadlineOf(execution);
+    return {
+      ...taskEvent(execution, ref, 'task_pending_human_input'),
+      ...(deadline ? { deadline: deadline.toISOString() } : {}),
+      review_url: reviewUrl(deps.publicUrl, execution, ref.task),
+    };
+  }
+
   async function requireExecution({ execution, org }: AttemptRef): Promise<CrewExecutionRecord> {
     return (await crewExecutions.getById(org, execution)) ?? noLongerStored();
   }
@@ -207,22 +224,9 @@ function noLongerStored(): never {
 
 type TaskEvent = 'task_completed' | 'task_pending_human_input';
 
-function taskDelivery(execution: CrewExecutionRecord, ref: AttemptRef, event: TaskEvent, now: Date) {
-  const data = event === 'task_completed' ? taskEvent(execution, ref, event) : waitingEvent(execution, ref);
-  return crewDelivery(execution, taskDedupeKey(ref, event), data, now);
-}
-
 function taskEvent(execution: CrewExecutionRecord, { task: task_id }: AttemptRef, event: TaskEvent) {
   const { agent, output } = execution.tasks.find((task) => task.task_id === task_id)!;
   return { event, task_id, agent, output };
-}
-
-function waitingEvent(execution: CrewExecutionRecord, ref: AttemptRef): CrewEventData {
-  const deadline = deadlineOf(execution);
-  return {
-    ...taskEvent(execution, ref, 'task_pending_human_input'),
-    ...(deadline ? { deadline: deadline.toISOString() } : {}),
-  };
 }
 
 function stepDedupeKey(ref: StepRef & { call?: number }): string {

@@ -58,7 +58,18 @@ function webhook(event: CrewEvent) {
     sequence: z.int().meta({ description: 'Rises with every event of the execution; there may be gaps.' }),
     ...(ofTask ? { task_id: z.string(), agent: z.string() } : {}),
     ...(event === 'task_pending_human_input'
-      ? { deadline: z.iso.datetime().optional(), reminder: z.literal(true).optional() }
+      ? {
+          deadline: z.iso.datetime().optional(),
+          review_url: z
+            .string()
+            .optional()
+            .meta({
+              description:
+                'A page where a person without a key reads this output and decides. The link is a secret. Absent without ' +
+                '`POSTBACK_PUBLIC_URL`.',
+            }),
+          reminder: z.literal(true).optional(),
+        }
       : {}),
     ...(event === 'crew_failed'
       ? { error: z.string(), error_code: z.enum(EXECUTION_ERROR_CODES).optional() }

@@ -12,6 +12,8 @@ import { describeListed, describeWaiting, executionListSchema, waitingListSchema
 
 export interface ExecutionListDependencies {
   crewExecutions: CrewExecutions;
+  /** The address of the API as people reach it; null: unknown. */
+  publicUrl: string | null;
 }
 
 const POSITION = /^\d{13}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -38,7 +40,7 @@ const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
 });
 
 /** Lists of the executions of a crew, and of all outputs that wait for a person. */
-export function executionListRoutes({ crewExecutions }: ExecutionListDependencies): Router<RequestState> {
+export function executionListRoutes({ crewExecutions, publicUrl }: ExecutionListDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews' });
 
   router.get(
@@ -58,7 +60,11 @@ export function executionListRoutes({ crewExecutions }: ExecutionListDependencie
         const { records, next_cursor } = await readPage(query, LONGEST_WAIT_FIRST, ({ from, limit }) =>
           crewExecutions.listWaiting(org, { crews: of, after: readPosition(from), limit }),
         );
-        respond({ waiting: records.flatMap(describeWaiting), count: records.length, next_cursor });
+        respond({
+          waiting: records.flatMap((execution) => describeWaiting(execution, publicUrl)),
+          count: records.length,
+          next_cursor,
+        });
       },
     ),
   );

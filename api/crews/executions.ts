@@ -36,6 +36,8 @@ export interface ExecutionDependencies extends CrewsByName {
   starters: CrewStarters;
   outbound: OutboundClient;
   crewHeaders: Pick<HeaderSealing, 'seal'>;
+  /** The address of the API as people reach it; null: unknown. */
+  publicUrl: string | null;
   now: () => Date;
   log: Logger;
 }
@@ -100,7 +102,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const { org } = ctx.state.principal;
         const { crew, kickoff_id } = ctx.params;
         const execution = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
-        respond(describeExecution(execution, new Date()));
+        respond(describeExecution(execution, new Date(), deps.publicUrl));
       },
     ),
   );

@@ -1,6 +1,7 @@
 /** Responses of the crew service. */
 import { z } from 'zod';
 import { type DeployedCrew, EXECUTION_ERROR_CODES, webhookFieldsOf } from '../../domain/crews/crews.js';
+import { reviewUrl } from '../../domain/crews/review-links.js';
 import { CREW_TASK_STATUSES, EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
 import { listSchema } from '../pagination.js';
@@ -75,6 +76,16 @@ const review = {
   waiting_since: time.optional().meta({ description: 'While a task waits for a person.' }),
   deadline: time.optional().meta({ description: 'When a decision is due, if `crew.yaml` has a deadline.' }),
 };
+const reviewLink = {
+  review_url: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'While an output waits: a page where a person without a key reads it and decides. The link is a secret. It ends with the ' +
+        'decision, the deadline, and `DELETE …/review-links`. Absent without `POSTBACK_PUBLIC_URL`.',
+    }),
+};
 const callbacks = {
   taskWebhookUrl: z.string().optional().meta({
     description: 'A receiver of the callbacks so far. A decision ends it, unless the decision names it again.',
@@ -108,6 +119,7 @@ export const statusSchema = z
     error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
     error_code: errorCode,
     ...review,
+    ...reviewLink,
     ...callbacks,
     model: model.nullable().meta({ description: 'The models of all tasks so far.' }),
     execution_time: z.number().meta({
@@ -152,6 +164,7 @@ const waitingSchema = z
     attempt: z.int(),
     output: z.string(),
     ...review,
+    ...reviewLink,
     ...callbacks,
   })
   .meta({ id: 'WaitingOutput' });
@@ -213,19 +226,31 @@ export function describeListed(execution: CrewExecutionRecord, now: Date) {
 }
 
 /** The outputs of an execution that wait for a person: one, at most. */
-export function describeWaiting(execution: CrewExecutionRecord) {
+export function describeWaiting(execution: CrewExecutionRecord, publicUrl: string | null) {
   const { _id: execution_id, crew, tasks } = execution;
   const of = { ...describeReview(execution), ...describeReceivers(execution) };
   return tasks
     .filter(({ status }) => status === 'pending_human_input')
     .map(({ task_id, agent, attempts: attempt, output }) => {
-      return { crew, execution_id, task_id, agent, attempt, output: output ?? '', ...of };
+      const review_url = reviewUrl(publicUrl, execution, task_id);
+      return {
+        crew,
+        execution_id,
+        task_id,
+        agent,
+        attempt,
+        output: output ?? '',
+        ...of,
+        ...(review_url && { review_url }),
+      };
     });
 }
 
 /** The status of an execution. */
-export function describeExecution(execution: CrewExecutionRecord, now: Date) {
+export function describeExecution(execution: CrewExecutionRecord, now: Date, publicUrl: string | null) {
   const { status, tasks } = execution;
+  const waiting = tasks.find((task) => task.status === 'pending_human_input');
+  const review_url = waiting && reviewUrl(publicUrl, execution, waiting.task_id);
   const models = [...new Set(tasks.flatMap(({ model }) => (model === null ? [] : [model])))];
   return {
     ...describeProgress(execution),
@@ -241,8 +266,29 @@ export function describeExecution(execution: CrewExecutionRecord, now: Date) {
     ...(status === 'completed' ? { result: tasks.at(-1)!.output ?? '' } : {}),
     ...describeError(execution),
     ...describeReview(execution),
+    ...(review_url && { review_url }),
     ...describeReceivers(execution),
     model: models.join(', ') || null,
     execution_time: secondsOf(execution, now),
   };
 }
+
+/** What a review page shows. */
+export const reviewSchema = z
+  .object({
+    state: z.enum(['waiting', 'approved', 'rejected', 'over']).meta({
+      description: '`over`: the deadline has passed, or the execution has ended.',
+    }),
+    crew: z.string(),
+    task_id: z.string(),
+    output: z.string().optional().meta({ description: 'While it waits.' }),
+    deadline: time.optional(),
+    decided_at: time.optional(),
+  })
+  .meta({ id: 'Review' });
+
+export const revokedSchema = z.object({
+  execution_id: z.uuid(),
+  ...reviewLink,
+  message: z.string(),
+});

@@ -20,7 +20,7 @@ import { crewOperation } from './document.js';
 import { type ExecutionDependencies, rejectBlockedUrls, requireExecution } from './executions.js';
 import { resumedSchema } from './responses.js';
 
-const MESSAGES: Record<ResumeStatus, string> = {
+export const DECISION_MESSAGES: Record<ResumeStatus, string> = {
   resumed: 'The task is approved; the execution continues.',
   retrying: 'The task is retried with the feedback.',
   completed: 'The last task is approved; the execution has completed.',
@@ -62,10 +62,10 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
         const task = requireWaitingTask(execution, body.task_id);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
-        const feedback = { ...newFeedback(execution, task, body, urls), headers: headersAfter(execution, body, urls) };
-        const status = await applyFeedback(deps, feedback);
+        const receivers = { urls, headers: headersAfter(execution, body, urls) };
+        const status = await applyFeedback(deps, newFeedback(execution, task, body, receivers));
         const warning = endedCallbacks(execution.urls, urls);
-        respond({ status, message: MESSAGES[status], ...(warning && { warning }) });
+        respond({ status, message: DECISION_MESSAGES[status], ...(warning && { warning }) });
       },
     ),
   );
@@ -84,7 +84,7 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
 }
 
 /** @throws ServiceError NOT_FOUND, INVALID_PARAMETERS when the task does not wait for human input */
-function requireWaitingTask(execution: CrewExecutionRecord, id: string): CrewTaskRecord {
+export function requireWaitingTask(execution: CrewExecutionRecord, id: string): CrewTaskRecord {
   const task = execution.tasks.find(({ task_id }) => task_id === id);
   if (!task) throw new ServiceError('NOT_FOUND', `There is no task "${id}" in this execution.`);
   if (task.status === 'pending_human_input') return task;
@@ -99,11 +99,11 @@ function endedCallbacks(before: WebhookUrls, now: WebhookUrls): string | undefin
 }
 
 /** The feedback is on the attempt that the person has seen: it is rejected if there is a newer one. */
-function newFeedback(
+export function newFeedback(
   { _id: execution, org }: CrewExecutionRecord,
   { task_id: task, attempts: attempt }: CrewTaskRecord,
-  { human_feedback: text, is_approve }: z.output<typeof resumeRequestSchema>,
-  urls: WebhookUrls,
+  { human_feedback: text, is_approve }: Pick<z.output<typeof resumeRequestSchema>, 'human_feedback' | 'is_approve'>,
+  receivers: Pick<CrewFeedbackRecord, 'urls' | 'headers'>,
 ): CrewFeedbackRecord {
   return {
     _id: newFeedbackId(),
@@ -113,7 +113,7 @@ function newFeedback(
     attempt,
     text,
     is_approve,
-    urls,
+    ...receivers,
     created_at: new Date(),
     applied_at: null,
     output: null,
@@ -125,7 +125,7 @@ function newFeedback(
  * Stores the feedback, for the workflow to read, and waits until the workflow has applied it. The record is removed when
  * the workflow rejects the feedback, and kept when the outcome is unknown.
  */
-async function applyFeedback(
+export async function applyFeedback(
   { crewFeedback, crewExecutions, quotas, starters }: ResumeDependencies,
   record: CrewFeedbackRecord,
 ): Promise<ResumeStatus> {

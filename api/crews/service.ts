@@ -13,6 +13,7 @@ import { crewDocument, crewOperation } from './document.js';
 import { type ExecutionListDependencies, executionListRoutes } from './execution-lists.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
 import { type ResumeDependencies, resumeRoutes } from './resume.js';
+import { reviewLinkRoutes } from './review.js';
 import { type CrewSigningSecretDependencies, crewSigningSecretRoutes } from './signing-secret.js';
 
 export interface CrewServiceDependencies
@@ -42,6 +43,7 @@ export function crewService(deps: CrewServiceDependencies): Service {
       routesOf(executionListRoutes(deps)),
       routesOf(executionRoutes(deps)),
       routesOf(resumeRoutes(deps)),
+      routesOf(reviewLinkRoutes(deps)),
       routesOf(crewCallbackRoutes(deps)),
     ],
   };

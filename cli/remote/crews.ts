@@ -83,9 +83,9 @@ export async function listExecutions(
 export async function listWaiting(options: ServerOptions): Promise<void> {
   const waiting = await collect(listAllWaiting(findServer(options).client('crew_org')));
   print({ json: options.json, data: { waiting } }, () => {
-    const shown = waiting.map(({ crew, execution_id, task_id, agent, output, waiting_since, deadline }) => {
+    const shown = waiting.map(({ crew, execution_id, task_id, agent, output, waiting_since, deadline, review_url }) => {
       const since = localTime(waiting_since ?? null);
-      return `${fields({ crew, execution: execution_id, task: task_id, agent, since, deadline: localTime(deadline ?? null) })}\n\n${output}`;
+      return `${fields({ crew, execution: execution_id, task: task_id, agent, since, deadline: localTime(deadline ?? null), review: review_url ?? null })}\n\n${output}`;
     });
     return shown.join('\n\n') || 'Nothing waits.';
   });

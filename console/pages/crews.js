@@ -117,6 +117,16 @@ function Waiting({ output, onDecided }) {
           )}
         </div>
       </details>
+      ${
+        output.review_url &&
+        html`
+          <details>
+            <summary>Review link, for somebody without a key</summary>
+            <p class="muted">It shows this output only, and takes one decision. Who has the link can decide.</p>
+            <${ui.Command}>${output.review_url}</${ui.Command}>
+          </details>
+        `
+      }
       <${ui.Problem} error=${error} />
       <div class="decision">
         <${ui.ActionButton} className="primary" run=${() => decide(true)}><${Icon} name="check" />Approve</${ui.ActionButton}>

@@ -14,6 +14,8 @@ export interface CrewEventData {
   output?: unknown;
   /** When a decision on the output is due. */
   deadline?: string;
+  /** Where a person without a key decides on the output. */
+  review_url?: string | undefined;
   /** Set for a reminder: the client was notified before. */
   reminder?: true;
   /** Why the execution failed. */

@@ -148,6 +148,17 @@ export const resumeRequestSchema = z.object({
   }),
 });
 
+/** The decision of a person on a review page. The receivers of callbacks stay. */
+export const reviewDecisionSchema = z
+  .object({
+    is_approve: z.boolean(),
+    human_feedback: resumeRequestSchema.shape.human_feedback.optional(),
+  })
+  .refine(({ is_approve, human_feedback }) => is_approve || human_feedback !== undefined, {
+    message: 'is required to reject an output',
+    path: ['human_feedback'],
+  });
+
 /** Receivers of an execution's callbacks; null when there is no receiver. */
 export interface WebhookUrls {
   task: string | null;

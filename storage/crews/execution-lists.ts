@@ -3,7 +3,7 @@ import type { OrganisationRecords } from '../organisation-records.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 
 /** What a list reads of an execution. */
-export const LISTED = { inputs: 0, meta: 0, urls: 0, headers: 0, 'tasks.output': 0 } as const;
+export const LISTED = { inputs: 0, meta: 0, urls: 0, headers: 0, review_key: 0, 'tasks.output': 0 } as const;
 
 /** A place in a list: a time, and the id among the executions of that time. */
 export interface ListPosition {

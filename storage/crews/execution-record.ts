@@ -1,4 +1,5 @@
 import type { CrewDefinition, CrewInputs, ExecutionErrorCode, WebhookUrls } from '../../domain/crews/crews.js';
+import { newReviewKey } from '../../domain/crews/review-links.js';
 import type { CrewTaskStatus, ExecutionStatus } from '../../domain/crews/states.js';
 import { newExecutionId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
@@ -28,6 +29,8 @@ export interface CrewExecutionRecord {
   cancel_requested?: boolean;
   /** Since when a task waits for a person; null or absent while none does. */
   waiting_since?: Date | null;
+  /** Signs the review links. Never shown. */
+  review_key?: string;
   /** Number of the latest event; callbacks carry it. */
   sequence: number;
   /** Time after which the reconciler checks the execution's workflow. */
@@ -76,6 +79,7 @@ export function newExecution(
       return { task_id, agent, status: 'pending', attempts: 0, output: null, model: null };
     }),
     error_message: null,
+    review_key: newReviewKey(),
     sequence: 0,
     check_at: now,
     created_at: now,

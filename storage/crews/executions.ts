@@ -1,4 +1,5 @@
 import type { ClientSession } from 'mongodb';
+import { newReviewKey } from '../../domain/crews/review-links.js';
 import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
@@ -210,6 +211,20 @@ export function createCrewExecutions(
       const update = { $inc: { sequence: 1 } };
       const options = { session: tx, returnDocument: 'after' } as const;
       return crewExecutions.forOrg(ref.org).findOneAndUpdate(waitingFor(ref), update, options);
+    },
+
+    /**
+     * Ends all review links so far.
+     * @returns null when the execution has ended, is unknown, of another crew, or another organisation's
+     */
+    replaceReviewKey(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
+      return crewExecutions
+        .forOrg(org)
+        .findOneAndUpdate(
+          { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
+          { $set: { review_key: newReviewKey() } },
+          { returnDocument: 'after' },
+        );
     },
 
     /**

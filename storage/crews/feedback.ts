@@ -1,5 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
+import type { AttemptRef } from '../../domain/crews/workflow-contract.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import type { StoredHeaders } from '../webhooks/static-headers.js';
@@ -46,6 +47,11 @@ export function createCrewFeedback({ crewFeedback }: { crewFeedback: Organisatio
     async isApplied(org: string, id: string): Promise<boolean> {
       const applied = { _id: id, applied_at: { $ne: null } };
       return (await crewFeedback.forOrg(org).countDocuments(applied, { limit: 1, ...BY_ID })) === 1;
+    },
+
+    /** @returns the decision on an attempt; null when nobody has decided on it */
+    findApplied({ execution, org, task, attempt }: AttemptRef): Promise<CrewFeedbackRecord | null> {
+      return crewFeedback.forOrg(org).findOne({ execution, applied_at: { $ne: null }, task, attempt });
     },
 
     /** @returns the applied feedback of an execution, oldest first */

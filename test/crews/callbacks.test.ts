@@ -66,6 +66,7 @@ describe('callbacks of crews', () => {
       task_id: 'draft_reply',
       agent: 'reply_writer',
       output: paused.tasks[1].output,
+      review_url: paused.review_url,
       meta,
       timestamp: expect.stringMatching(TIME),
     });

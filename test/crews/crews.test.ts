@@ -48,6 +48,7 @@ describe('crews', () => {
     expect(paused).toEqual({
       kickoff_id: id,
       execution_id: id,
+      review_url: expect.stringMatching(/\/review#[\w.-]+$/),
       status: 'pending_human_input',
       current_task: 'draft_reply',
       progress: { completed_tasks: 1, total_tasks: 3 },
@@ -199,6 +200,7 @@ describe('crews', () => {
     const { body: oldest } = await person.get('/crews/waiting?limit=1');
     expect(oldest.waiting).toEqual([
       {
+        review_url: expect.stringMatching(/\/review#[\w.-]+$/),
         crew: 'support-reply',
         execution_id: ids[0],
         task_id: 'draft_reply',

@@ -70,6 +70,7 @@ describe('an execution that waits', () => {
       mongoClient: collections.mongoClient,
       now: collections.now,
       crewExecutions: executions,
+      publicUrl: null,
       crewFeedback: createCrewFeedback(collections),
       crewSteps: createCrewSteps(collections),
       deliveries: createDeliveries(collections),

@@ -64,6 +64,7 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     POSTBACK_RATE_LIMIT_BURST: '0',
     POSTBACK_FAILED_LOGINS_PER_MINUTE: '0',
     POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '0',
+    POSTBACK_REVIEW_REQUESTS_PER_MINUTE: '0',
     // A safety net only, because a run covers all databases: tests of the reconciler run it themselves (`reconcile`).
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
