@@ -60,6 +60,8 @@ async function runApi(): Promise<void> {
   const metrics = createProcessMetrics();
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
     opensSecrets: true,
+    // Test deliveries. Fetches are made by workers.
+    sendsCallbacks: true,
     metrics,
   });
   const client = await connectTemporal(

@@ -66,8 +66,8 @@ export class BlockedAddressError extends Error {
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
   /**
-   * A system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate error (CERT_HAS_EXPIRED, …), EPROTO, ECANCELED or
-   * ETOOLARGE.
+   * A system code (ECONNREFUSED, ETIMEDOUT, ENOTFOUND, …), a certificate error (CERT_HAS_EXPIRED, …), EPROTO, EPROXY,
+   * ECANCELED or ETOOLARGE.
    */
   readonly code: string;
 

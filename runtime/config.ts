@@ -95,6 +95,8 @@ export const settingsSchema = z.object({
   OUTBOUND_ALLOW_CIDRS: z.string().default(''),
   /** Switches traces on. OpenTelemetry reads the other `OTEL_…` variables itself. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  /** An egress proxy for all callbacks; user and password are part of the URL. */
+  POSTBACK_CALLBACK_PROXY: z.url({ protocol: /^https?$/ }).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
   /** `off`: no embedding model, full text search only. */
@@ -297,6 +299,7 @@ const SECRETS: readonly (keyof Config)[] = [
   'POSTBACK_RERANK_KEY',
   'POSTBACK_OPENAI_KEY',
   'POSTBACK_CREW_TOOL_SECRETS',
+  'POSTBACK_CALLBACK_PROXY',
 ];
 
 /**

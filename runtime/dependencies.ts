@@ -71,13 +71,18 @@ import {
  * What the API, the workers and the commands share: the stores, the search index, the embedder and the guarded HTTP
  * client. `close` releases their connections and threads.
  * @param opensSecrets whether this process seals or opens values, and so needs POSTBACK_SEALING_KEY
+ * @param sendsCallbacks whether all requests of this process to other addresses are callbacks, which pass POSTBACK_CALLBACK_PROXY
  * @param metrics of the calls of embedding models and rerankers
  * @throws Error when a setting is missing, or MongoDB or the bucket of the search index cannot be reached
  */
 export async function createSharedDependencies(
   config: Config,
   log: Logger,
-  { opensSecrets, metrics }: { opensSecrets: boolean; metrics?: ModelMetrics },
+  {
+    opensSecrets,
+    sendsCallbacks = false,
+    metrics,
+  }: { opensSecrets: boolean; sendsCallbacks?: boolean; metrics?: ModelMetrics },
 ) {
   const collections = await connectCollections(config.MONGODB_URI, 'postback', {
     maxPoolSize: config.POSTBACK_MONGODB_POOL_SIZE,
@@ -100,7 +105,10 @@ export async function createSharedDependencies(
       .filter((embedder) => embedder !== null)
       .map((embedder) => (metrics ? measuredEmbedder(embedder, metrics) : embedder)),
   );
-  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
+  const outbound = createOutboundClient({
+    allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS),
+    proxy: sendsCallbacks ? config.POSTBACK_CALLBACK_PROXY : undefined,
+  });
   const files = await createFiles(collections, filesLocation(config));
   const itemQueue = createItemQueue(collections);
   const registrations = createRegistrations(collections, sealer);

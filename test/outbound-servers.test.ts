@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
@@ -483,5 +483,104 @@ describe('a download', () => {
     const { to } = collect();
     await expect(client.download({ url: 'https://10.0.0.1/', timeoutMs: 1_000, maxBytes: 1, to })).rejects.toMatchObject({ name: 'BlockedAddressError' }); // biome-ignore format: one call
     expect(to.destroyed).toBe(true);
+  });
+});
+
+describe('an egress proxy', () => {
+  /** A proxy that opens tunnels to this machine, whatever the name is, and passes plain requests on. */
+  async function startEgressProxy(decide: () => number = () => 200) {
+    const seen: { line: string; authorization: string | undefined }[] = [];
+    const server = createHttpServer((request, response) => {
+      seen.push({ line: `${request.method} ${request.url}`, authorization: request.headers['proxy-authorization'] });
+      response.end('by the proxy');
+    });
+    server.on('connect', (request: IncomingMessage, socket: Socket) => {
+      const { port } = new URL(`tcp://${request.url}`);
+      seen.push({ line: `CONNECT ${request.url}`, authorization: request.headers['proxy-authorization'] });
+      socket.on('error', () => undefined);
+      const status = decide();
+      if (status === 0) return;
+      if (status !== 200) return void socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
+      const upstream = connect(Number(port), '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        socket.pipe(upstream).pipe(socket);
+      });
+      upstream.on('error', () => socket.destroy());
+      socket.on('close', () => upstream.destroy());
+    });
+    const { port } = await listen(server);
+    return { url: `http://user:p%40ss@127.0.0.1:${port}`, seen };
+  }
+  const unknown = async (name: string) => {
+    throw Object.assign(new Error(`queryA ENOTFOUND ${name}`), { code: 'ENOTFOUND' });
+  };
+  const authorization = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
+  const certificate = selfSigned('receiver.example');
+  const receiver = async (respond: (response: ServerResponse) => void = (response) => response.end('ok')) =>
+    (await listen(createHttpsServer(certificate, (_request, response) => respond(response)))).port;
+  const behind = (proxy: string, lookup: (name: string) => Promise<string[]> = unknown) =>
+    clientWith({ proxy, lookup, tls: { ca: certificate.cert }, maxConnectionsPerOrigin: 1 });
+
+  test('gets a tunnel for each https receiver, also for names that only the proxy can resolve', async () => {
+    const proxy = await startEgressProxy();
+    const port = await receiver();
+    const client = behind(proxy.url);
+    for (let n = 0; n < 2; n++) {
+      const { status, body } = await post(client, `https://receiver.example:${port}/hook`);
+      expect([status, body.toString()]).toEqual([200, 'ok']);
+    }
+    // The second request uses the connection of the first.
+    expect(proxy.seen).toEqual([{ line: `CONNECT receiver.example:${port}`, authorization }]);
+    // The certificate must be that of the receiver.
+    const sent = post(client, `https://other.example:${port}/`);
+    await expect(sent).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+  });
+
+  test('gets plain http in the absolute form, for opened addresses only', async () => {
+    const proxy = await startEgressProxy();
+    const client = behind(proxy.url, async (name) => (name === 'opened.example' ? ['127.0.0.1'] : ['93.184.216.34']));
+    const { body } = await post(client, 'http://opened.example/hook?a=1');
+    expect(body.toString()).toBe('by the proxy');
+    expect(proxy.seen).toEqual([{ line: 'POST http://opened.example/hook?a=1', authorization }]);
+    const message = 'only https URLs are allowed';
+    await expect(post(client, 'http://other.example/')).rejects.toMatchObject({ code: 'EBLOCKED', message });
+    expect(proxy.seen).toHaveLength(1);
+  });
+
+  test('is not asked for addresses that are blocked, as far as they are known here', async () => {
+    const proxy = await startEgressProxy();
+    const client = behind(proxy.url, async (name) => (name === 'internal.example' ? ['10.0.0.1'] : unknown(name)));
+    const literal = ['https://10.0.0.1/', 'https://169.254.169.254/'];
+    for (const url of [...literal, 'https://internal.example/', 'http://unknown.example/'])
+      await expect(post(client, url)).rejects.toMatchObject({ code: 'EBLOCKED' });
+    expect(proxy.seen).toEqual([]);
+  });
+
+  test('that refuses, hangs or is down fails the attempt, within its time limit, and names no credentials', async () => {
+    const answers = [403, 407, 0];
+    const proxy = await startEgressProxy(() => answers.shift() ?? 200);
+    const port = await receiver();
+    const client = behind(proxy.url);
+    const url = `https://receiver.example:${port}/`;
+    for (const _status of [403, 407]) {
+      const refused = await post(client, url).catch((error) => error);
+      expect(refused).toMatchObject({ code: 'EPROXY', message: 'the egress proxy refused the connection' });
+    }
+    await expect(post(client, url, { timeoutMs: 300 })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    expect((await post(client, url)).status).toBe(200);
+    const { port: closed } = await listen(createTcpServer((socket) => socket.destroy()));
+    const down = await post(behind(`http://user:secret@127.0.0.1:${closed}`), url).catch((error) => error);
+    expect(down.name).toBe('OutboundError');
+    expect(JSON.stringify([down.code, down.message, down.stack])).not.toContain('secret');
+  });
+
+  test('does not lift the limits of a response', async () => {
+    const proxy = await startEgressProxy();
+    const port = await receiver((response) => response.end('x'.repeat(100_000)));
+    const { body } = await post(behind(proxy.url), `https://receiver.example:${port}/`, { maxResponseBytes: 10 });
+    expect(body).toHaveLength(10);
+    const silent = await receiver(() => undefined);
+    const sent = post(behind(proxy.url), `https://receiver.example:${silent}/`, { timeoutMs: 300 });
+    await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT' });
   });
 });

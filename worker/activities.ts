@@ -37,7 +37,10 @@ const START_LIMIT_MS = 10_000;
  */
 export function createActivities(config: Config, dependencies: WorkerDependencies) {
   // A client of its own, so that cancelling attempts does not fail the fetches of jobs and connectors.
-  const outbound = createOutboundClient({ allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS) });
+  const outbound = createOutboundClient({
+    allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS),
+    proxy: config.POSTBACK_CALLBACK_PROXY,
+  });
   const sender = createSender({
     ...dependencies,
     outbound,

@@ -22,6 +22,9 @@ const KNOWN: Record<string, readonly [code: string, message: string]> = {
   UND_ERR_HEADERS_OVERFLOW: ['EPROTO', 'response has too many headers'],
   UND_ERR_CLOSED: ['ECANCELED', 'cancelled'],
   UND_ERR_DESTROYED: ['ECANCELED', 'cancelled'],
+  UND_ERR_ABORTED: ['EPROXY', 'the egress proxy refused the connection'],
+  UND_ERR_PRX_CONN: ['EPROXY', 'the egress proxy ended the connection'],
+  UND_ERR_PRX_TLS: ['EPROXY', 'the TLS handshake with the egress proxy failed'],
   EPROTO: ['EPROTO', 'TLS handshake failed'],
 };
 

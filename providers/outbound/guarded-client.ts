@@ -7,6 +7,7 @@ import { createLookup, guardedConnector, type Lookup } from './connector.js';
 import { download } from './download.js';
 import { exchange } from './exchange.js';
 import { describeFailure } from './failure.js';
+import { createProxyDispatcher } from './proxy.js';
 import { addressesToConnect, createTargets, hostOf, literalAddresses, readTarget } from './target.js';
 
 export interface OutboundClientOptions {
@@ -16,6 +17,8 @@ export interface OutboundClientOptions {
   lookup?: Lookup;
   /** Concurrent exchanges with one origin. Further ones wait while their timeout runs. Unlimited by default. */
   maxConnectionsPerOrigin?: number;
+  /** URL of an egress proxy that all requests pass. It resolves the names, so it must have rules of its own. */
+  proxy?: string | undefined;
   /** Certificate authorities (PEM) to trust instead of the built-in ones. Verification cannot be switched off. */
   tls?: { ca?: string | string[] };
 }
@@ -31,7 +34,8 @@ const CHECK_LOOKUP_MS = 5_000;
 /**
  * An `OutboundClient` that uses https (plain http for opened ranges only) and follows no redirects. It checks every
  * address where the socket is opened, so a name that resolves differently the second time gains nothing. Connections are
- * pooled by origin; a pooled connection stays with the address that was checked.
+ * pooled by origin; a pooled connection stays with the address that was checked. Behind a proxy, names are checked where a tunnel is
+ * opened, and the proxy resolves them again.
  */
 export function createOutboundClient(options: OutboundClientOptions): OutboundClient {
   const { allowedCidrs, lookup = createLookup() } = options;
@@ -39,8 +43,18 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     const literal = literalAddresses(host);
     return addressesToConnect(host, literal.length > 0 ? literal : await lookup(host), plain, allowedCidrs);
   };
-  const agent = new Agent({
-    connect: guardedConnector(resolve, options.tls),
+  /** A name that cannot be resolved now is not rejected; a name that resolves to a blocked address is. */
+  const permit = (host: string, plain: boolean): Promise<void> =>
+    resolve(host, plain).then(
+      () => undefined,
+      (error: unknown) => {
+        const failure = describeFailure(error);
+        if (failure.name === 'BlockedAddressError') throw failure;
+        // Plain http is for opened addresses only, and the address of this name is unknown.
+        if (plain) throw new BlockedAddressError('only https URLs are allowed');
+      },
+    );
+  const connections: Agent.Options = {
     // Unrelated registrations share an origin: hanging requests of one must not take the connections of another.
     connections: options.maxConnectionsPerOrigin ?? null,
     pipelining: 1,
@@ -50,21 +64,29 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     // The timeout of the whole exchange applies; these would only cut long exchanges short.
     headersTimeout: 0,
     bodyTimeout: 0,
-  });
+  };
+  const { proxy, tls } = options;
+  const agent = proxy
+    ? createProxyDispatcher({ url: proxy, tls, agent: connections, permit: (host) => permit(host, false) })
+    : new Agent({ ...connections, connect: guardedConnector(resolve, tls) });
 
   const targets = createTargets(allowedCidrs);
 
   return {
     async send(request) {
       const { method, headers, body = null } = request;
-      return exchange(agent, { ...targets.read(request.url), headers: lowerCase(headers), method, body }, request);
+      const target = targets.read(request.url);
+      if (proxy) await permitPlain(target.origin);
+      return exchange(agent, { ...target, headers: lowerCase(headers), method, body }, request);
     },
     async download(request) {
       const { url, headers = {}, to } = request;
       // It may be destroyed before its file is open, and then fails with nobody listening.
       to.on('error', () => undefined);
       try {
-        const get = { ...targets.read(url), headers: lowerCase(headers), method: 'GET' } as const;
+        const target = targets.read(url);
+        if (proxy) await permitPlain(target.origin);
+        const get = { ...target, headers: lowerCase(headers), method: 'GET' } as const;
         return await download(agent, get, request);
       } finally {
         to.destroy();
@@ -73,18 +95,17 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     async check(text) {
       const url = readTarget(text, allowedCidrs);
       const stopWaiting = new AbortController();
-      // A name that cannot be resolved now is not rejected; a name that resolves to a blocked address is.
-      const verdict = resolve(hostOf(url), url.protocol === 'http:').catch((error: unknown) => {
-        const failure = describeFailure(error);
-        if (failure.name === 'BlockedAddressError') throw failure;
-        // Plain http is for opened addresses only, and the address of this name is unknown.
-        if (url.protocol === 'http:') throw new BlockedAddressError('only https URLs are allowed');
-      });
+      const verdict = permit(hostOf(url), url.protocol === 'http:');
       const enough = delay(CHECK_LOOKUP_MS, undefined, { signal: stopWaiting.signal }).catch(() => {});
       await Promise.race([verdict, enough]).finally(() => stopWaiting.abort());
     },
     close: () => agent.destroy(),
   };
+
+  /** Plain http passes the proxy without a tunnel, at whose opening the name would be checked. */
+  async function permitPlain(origin: string): Promise<void> {
+    if (origin.startsWith('http:')) await permit(hostOf(new URL(origin)), true);
+  }
 }
 
 /** Headers in lower case, without Host, which is the URL's, and with a User-Agent. */

@@ -24,12 +24,12 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- $temporal := list "TEMPORAL_API_KEY" "POSTBACK_TEMPORAL_CODEC_KEYS" -}}
 {{- $storage := list "MONGODB_URI" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" -}}
 {{- $names := dict
-  "api" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
+  "api" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_CALLBACK_PROXY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
   "content" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
   "ai" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY"))
   "crews" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY" "POSTBACK_CREW_TOOL_SECRETS" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
   "connectors" (concat $temporal $storage (list "POSTBACK_SEALING_KEY"))
-  "deliveries" (concat $temporal $storage (list "POSTBACK_SEALING_KEY"))
+  "deliveries" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_CALLBACK_PROXY"))
   "control" (concat $temporal $storage (list "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
   "promote" $temporal
   "embedder" (list) -}}
