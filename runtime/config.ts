@@ -95,6 +95,11 @@ export const settingsSchema = z.object({
   OUTBOUND_ALLOW_CIDRS: z.string().default(''),
   /** Switches traces on. OpenTelemetry reads the other `OTEL_…` variables itself. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  /** Where the operator gets notices of callbacks that fail for good, with the secret that signs them. */
+  POSTBACK_OPERATOR_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
+  POSTBACK_OPERATOR_WEBHOOK_SECRET: z.string().min(16).optional(),
+  /** All that happens to one receiver in this time is one notice. */
+  POSTBACK_OPERATOR_NOTICE_SECONDS: positive.max(DAY).default(10 * 60),
   /** An egress proxy for all callbacks; user and password are part of the URL. */
   POSTBACK_CALLBACK_PROXY: z.url({ protocol: /^https?$/ }).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -300,6 +305,7 @@ const SECRETS: readonly (keyof Config)[] = [
   'POSTBACK_OPENAI_KEY',
   'POSTBACK_CREW_TOOL_SECRETS',
   'POSTBACK_CALLBACK_PROXY',
+  'POSTBACK_OPERATOR_WEBHOOK_SECRET',
 ];
 
 /**

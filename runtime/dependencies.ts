@@ -53,6 +53,7 @@ import { createUsage } from '../storage/usage.js';
 import { createClientDeliveries } from '../storage/webhooks/client-deliveries.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createDeliveryQueue } from '../storage/webhooks/delivery-queue.js';
+import { createOperatorNotices } from '../storage/webhooks/operator-notices.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
 import { createHeaderSealing } from '../storage/webhooks/static-headers.js';
@@ -115,6 +116,7 @@ export async function createSharedDependencies(
   const deliveryRetentionMs = config.POSTBACK_DELIVERY_RETENTION_DAYS * DAY_MS;
   const loadSwitch = createLoadSwitch({ perSecond: config.POSTBACK_DELIVERY_WORKFLOWS_PER_SECOND });
   const deliveries = createDeliveries(collections, loadSwitch);
+  const operatorUrl = config.POSTBACK_OPERATOR_WEBHOOK_URL;
   const modelTokens = createModelTokens(collections);
   const quotas = createQuotas(
     {
@@ -178,6 +180,14 @@ export async function createSharedDependencies(
     expiredUploads: createExpiredUploads(collections),
     signingKeys: createSigningKeys(collections, sealer),
     deliveries,
+    /** Null: the operator wants none. */
+    operatorNotices:
+      operatorUrl === undefined
+        ? null
+        : createOperatorNotices(collections, {
+            url: operatorUrl,
+            periodMs: config.POSTBACK_OPERATOR_NOTICE_SECONDS * 1000,
+          }),
     clientDeliveries: createClientDeliveries(collections),
     replays: createReplays(collections),
     processes: createProcesses(collections),

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { settingsSchema, takeConfig } from '../runtime/config.js';
+import { readConfig, settingsSchema, takeConfig } from '../runtime/config.js';
+import { createCallbacks } from '../worker/callbacks.js';
 
 /** Defaults that are paths of the installation, which the page describes in words. */
 const DESCRIBED_DEFAULTS = {
@@ -33,4 +34,11 @@ test('a worker takes the secrets out of its environment, and leaves the other va
   expect(env).toEqual({ PATH: '/bin' });
   expect(config).toMatchObject(Object.fromEntries(secrets.map((name) => [name, 'a-secret'])));
   expect(config.POSTBACK_CREW_TOOL_SECRETS).toEqual({ CRM_KEY: 'a-secret' });
+});
+
+test('notices to the operator need a secret, because they are always signed', () => {
+  const url = { POSTBACK_OPERATOR_WEBHOOK_URL: 'https://example.com/notices' };
+  const callbacks = (env: NodeJS.ProcessEnv) => () => createCallbacks(readConfig(env), { registrations: {} } as never);
+  expect(callbacks(url)).toThrow('POSTBACK_OPERATOR_WEBHOOK_SECRET');
+  expect(callbacks({ ...url, POSTBACK_OPERATOR_WEBHOOK_SECRET: 'sixteen or more characters' })).not.toThrow();
 });

@@ -12,6 +12,7 @@ import { createCrewActivities } from '../activities/crews/run-crew.js';
 import { createPaymentActivities } from '../activities/payments/expire-authentication.js';
 import { createReconcileActivities } from '../activities/reconcile.js';
 import { createDeliveryActivities } from '../activities/webhooks/deliver-webhook.js';
+import { createFailureNotices } from '../activities/webhooks/operator-callback.js';
 import { createReceiverRates } from '../activities/webhooks/receiver-rates.js';
 import { createReplayActivities } from '../activities/webhooks/replay-deliveries.js';
 import { createSender } from '../activities/webhooks/sender.js';
@@ -41,10 +42,12 @@ export function createActivities(config: Config, dependencies: WorkerDependencie
     allowedCidrs: parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS),
     proxy: config.POSTBACK_CALLBACK_PROXY,
   });
+  const notices = createFailureNotices(dependencies.operatorNotices, dependencies.log);
   const sender = createSender({
     ...dependencies,
     outbound,
-    callbacks: createCallbacks(config, dependencies),
+    notices,
+    callbacks: createCallbacks(config, { ...dependencies, notices }),
     receiverRates: createReceiverRates(dependencies),
     places: DELIVERY_SLOTS.all,
     random: Math.random,

@@ -3,8 +3,13 @@ import { createCrewCallbacks } from '../activities/crews/crew-callback.js';
 import { createAuthenticationCallback } from '../activities/payments/authentication-callback.js';
 import type { Callback } from '../activities/webhooks/callback.js';
 import { createIndexingCallback } from '../activities/webhooks/indexing-callback.js';
+import {
+  createOperatorCallback,
+  type FailureNotices,
+  type OperatorReceiver,
+} from '../activities/webhooks/operator-callback.js';
 import { callbackPolicy, DAY_MS, INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
-import type { CallbackEvent } from '../domain/webhooks/events.js';
+import { type CallbackEvent, OPERATOR_NOTICE } from '../domain/webhooks/events.js';
 import type { Config } from '../runtime/config.js';
 import type { WorkerDependencies } from './dependencies.js';
 
@@ -20,7 +25,8 @@ export function createCallbacks(
     crewHeaders,
     paymentSigningSecrets,
     log,
-  }: WorkerDependencies,
+    notices,
+  }: WorkerDependencies & { notices: FailureNotices },
 ): Record<CallbackEvent, Callback> {
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   const policy = callbackPolicy(config.POSTBACK_CALLBACK_SCHEDULE_MS);
@@ -32,12 +38,22 @@ export function createCallbacks(
   return {
     ...createCrewCallbacks({ crewSigningSecrets, crewHeaders }, webhookPolicy),
     async_job_completed: createAiJobCallback({ aiJobs, signingKeys, jobHeaders }, policy),
+    [OPERATOR_NOTICE]: createOperatorCallback(operatorReceiver(config), webhookPolicy),
     'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy: webhookPolicy }),
     'indexing.status_changed': createIndexingCallback({
       registrations,
+      notices,
       log,
       policy: webhookPolicy,
       disableAfterMs: disableAfterDays === 0 ? null : disableAfterDays * DAY_MS,
     }),
   };
+}
+
+/** @throws Error when the setting of the secret is missing */
+function operatorReceiver(config: Config): OperatorReceiver | null {
+  const { POSTBACK_OPERATOR_WEBHOOK_URL: url, POSTBACK_OPERATOR_WEBHOOK_SECRET: secret } = config;
+  if (url === undefined) return null;
+  if (secret === undefined) throw new Error('POSTBACK_OPERATOR_WEBHOOK_URL needs POSTBACK_OPERATOR_WEBHOOK_SECRET.');
+  return { url, secret };
 }

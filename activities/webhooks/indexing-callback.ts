@@ -5,12 +5,14 @@ import { addFailure, isSustained } from '../../domain/webhooks/registrations.js'
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
 import type { Callback } from './callback.js';
+import type { FailureNotices } from './operator-callback.js';
 
 export interface IndexingCallbackDependencies {
   registrations: Pick<Registrations, 'findForOrg' | 'openHeaders' | 'openSecrets' | 'recordFailing'>;
   policy: DeliveryPolicy;
   /** Milliseconds of failed attempts only after which a registration is disabled; null: never. */
   disableAfterMs: number | null;
+  notices: Pick<FailureNotices, 'webhookDisabled'>;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -75,6 +77,7 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
       const reason = `Every attempt since ${failing.since.toISOString()} has failed.`;
       await registrations.recordFailing(registration, failing, { at: now, reason });
       deps.log.warn({ org: registration._id, reason }, 'webhook disabled');
+      await deps.notices.webhookDisabled(registration._id, reason, now);
     } else if (failing !== before) {
       await registrations.recordFailing(registration, failing);
     }

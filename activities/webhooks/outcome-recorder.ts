@@ -6,10 +6,12 @@ import type { Outcome } from '../../storage/webhooks/outcome-updates.js';
 import type { Attempt } from './attempt.js';
 import type { CallbackRequest } from './callback.js';
 import type { FailedDeliveryHandoff } from './failed-delivery-handoff.js';
+import type { FailureNotices } from './operator-callback.js';
 
 export interface OutcomeRecorderDependencies {
   deliveryQueue: Pick<DeliveryQueue, 'record'>;
   handoff: FailedDeliveryHandoff;
+  notices: Pick<FailureNotices, 'deliveriesFailed'>;
   metrics: Pick<WorkMetrics, 'deliveryAttempted'>;
   log: Pick<Logger, 'error' | 'info' | 'warn'>;
   now: () => Date | Promise<Date>;
@@ -89,6 +91,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): Outcom
     }
     // A line for each would cost more than the write.
     if (delivered.length > 0) deps.log.info({ delivery_ids: delivered, state: 'delivered' }, 'delivery attempts');
+    await deps.notices.deliveriesFailed([...stored], now);
     const known = batch.map(({ attempt }) => attempt).filter((_, n) => stored.has(outcomes[n]!));
     await reportAttempts(known, now).catch((error) =>
       deps.log.error({ err: error, deliveries: known.length }, 'receivers of stored outcomes not updated'),

@@ -16,7 +16,7 @@ import { createSenderLoad } from './sender-load.js';
 export interface SenderDependencies
   extends AttemptDependencies,
     HandoffDependencies,
-    Pick<OutcomeRecorderDependencies, 'metrics'> {
+    Pick<OutcomeRecorderDependencies, 'metrics' | 'notices'> {
   deliveryQueue: Pick<DeliveryQueue, 'claim' | 'heads' | 'listDue' | 'read' | 'record' | 'release'>;
   callbacks: Record<CallbackEvent, Callback>;
   receiverRates: ReceiverRates;

@@ -5,6 +5,8 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { STREAMED_EVENTS } from '../../domain/events/events.js';
+import { OPERATOR_NOTICE } from '../../domain/webhooks/events.js';
+import { operatorNoticeSchema } from '../../domain/webhooks/operator-notices.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { ChangeLog } from '../../storage/events/changes.js';
 import { authenticate } from '../authenticate.js';
@@ -12,6 +14,7 @@ import { contentErrors, plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from '../service.js';
+import { signatureHeaders } from '../webhooks/signing-secret.js';
 import { createCatchUps } from './catch-ups.js';
 import { createEventHub } from './hub.js';
 import { type SessionDependencies, startSession } from './session.js';
@@ -32,6 +35,22 @@ export interface EventDependencies {
 }
 
 const TAG = 'Events';
+
+/** The callback of the operator. */
+const NOTICE = {
+  post: {
+    operationId: 'operatorNotice',
+    tags: [TAG],
+    summary: 'Callbacks have failed for good',
+    description:
+      "Sent to the operator's `POSTBACK_OPERATOR_WEBHOOK_URL`: one notice for each receiver in a period, when a delivery has failed " +
+      'for good, or a webhook was disabled.',
+    security: [],
+    requestParams: { header: z.object(signatureHeaders) },
+    requestBody: { required: true, content: { 'application/json': { schema: operatorNoticeSchema } } },
+    responses: { '2XX': { description: 'Accepted.' } },
+  },
+};
 
 /** Proxies and this server close connections that are silent for a minute or two. */
 const KEEP_ALIVE_MS = 10_000;
@@ -169,6 +188,7 @@ export function eventService(deps: EventDependencies): Service {
     document: {
       tags: [{ name: TAG, description: 'Changes in the organisation, as they happen.' }],
       security: ORGANISATION_KEY,
+      webhooks: { [OPERATOR_NOTICE]: NOTICE },
       errors: KEYED_ERRORS,
     },
   };

@@ -1,12 +1,7 @@
 import type { Middleware } from 'koa';
 import { z } from 'zod';
 import type { KeyKind } from '../../domain/api-keys.js';
-import {
-  AUTHENTICATION_ENDED,
-  CALLBACK_EVENTS,
-  type CallbackEvent,
-  CREW_EVENTS,
-} from '../../domain/webhooks/events.js';
+import { AUTHENTICATION_ENDED, type CallbackEvent, CREW_EVENTS } from '../../domain/webhooks/events.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
 import { contentEnvelope, contentErrors } from '../envelope.js';
@@ -48,7 +43,7 @@ export function allDeliveriesService(
     mayHandle: ({ kind }, { event_type }) => BODIES[kind]?.includes(event_type) ?? false,
     scopeOf({ state, query }) {
       const kind = KINDS.find((each) => each === query.kind);
-      return { org: state.principal.org, events: kind ? EVENTS[kind] : CALLBACK_EVENTS };
+      return { org: state.principal.org, events: kind ? EVENTS[kind] : Object.values(EVENTS).flat() };
     },
   });
   return {

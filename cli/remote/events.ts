@@ -73,7 +73,7 @@ const TABLES = {
 
 /** An event on one line. */
 export function describeEvent(event: StreamedEvent): string {
-  const state = event.event === 'item.deleted' ? 'deleted' : paintState(TABLES[event.event], event.status);
+  const state = 'status' in event ? paintState(TABLES[event.event], event.status) : event.event.split('.')[1]!;
   const error = 'error_code' in event ? paint('red', event.error_code ?? '') : '';
   const parts = [localTime(event.timestamp), state, ...subjectOf(event), error];
   return parts.filter((part) => part !== '').join('  ');
@@ -91,5 +91,7 @@ function subjectOf(event: StreamedEvent): string[] {
       return ['job', event.job_id, `${event.feature}/${event.subfeature}`];
     case 'execution.status_changed':
       return ['crew', event.crew, event.execution_id];
+    case 'webhook.disabled':
+      return ['webhook', event.reason];
   }
 }

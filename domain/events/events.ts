@@ -12,6 +12,7 @@ export const STREAMED_EVENTS = [
   'delivery.status_changed',
   'job.status_changed',
   'execution.status_changed',
+  'webhook.disabled',
 ] as const;
 export type StreamedEventType = (typeof STREAMED_EVENTS)[number];
 
@@ -61,6 +62,11 @@ const streamedEventSchema = z
       crew: z.string(),
       status: z.enum(EXECUTION_STATUSES),
       ...common,
+    }),
+    z.object({
+      event: z.literal('webhook.disabled'),
+      reason: z.string().meta({ description: 'Register the webhook again to enable it.' }),
+      timestamp: z.iso.datetime(),
     }),
   ])
   .meta({ id: 'StreamedEvent' });

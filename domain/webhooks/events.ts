@@ -14,12 +14,16 @@ export type CrewEvent = (typeof CREW_EVENTS)[number];
 /** The event of a payment authentication that was closed or has expired. */
 export const AUTHENTICATION_ENDED = 'authentication.ended';
 
+/** A notice to the operator. No organisation sees it. */
+export const OPERATOR_NOTICE = 'operator.notice';
+
 /** All events that Postback delivers. One workflow delivers them all; the delivery policy differs by event. */
 export const CALLBACK_EVENTS = [
   'indexing.status_changed',
   'async_job_completed',
   AUTHENTICATION_ENDED,
   ...CREW_EVENTS,
+  OPERATOR_NOTICE,
 ] as const;
 export type CallbackEvent = (typeof CALLBACK_EVENTS)[number];
 

@@ -49,7 +49,14 @@ const DELETIONS: Document = {
   ],
 };
 
-/** New records, updates that change a status, and deletions of items; only the fields that events need. */
+/** An organisation has one registration, whose id is the organisation's. */
+const DISABLED_WEBHOOKS: Document = {
+  'ns.coll': 'registrations',
+  operationType: 'update',
+  'updateDescription.updatedFields.disabled_at': { $type: 'date' },
+};
+
+/** New records, updates that change a status, deletions of items and webhooks that are disabled; only the fields that events need. */
 export const STATUS_CHANGES: Document[] = [
   {
     $match: {
@@ -65,6 +72,7 @@ export const STATUS_CHANGES: Document[] = [
           ],
         },
         DELETIONS,
+        DISABLED_WEBHOOKS,
       ],
     },
   },
@@ -74,7 +82,7 @@ export const STATUS_CHANGES: Document[] = [
       'ns.coll': 1,
       clusterTime: 1,
       wallTime: 1,
-      ...fieldsOf('updateDescription.updatedFields', [...STATUS_FIELDS, 'error_code']),
+      ...fieldsOf('updateDescription.updatedFields', [...STATUS_FIELDS, 'error_code', 'disabled_reason']),
       ...fieldsOf('fullDocument', ['_id', ...IDENTITY_FIELDS, ...STATUS_FIELDS, 'error_code', 'payload.database']),
     },
   },
@@ -91,6 +99,7 @@ export function describeChange({
 }: Document): OrgEvent | null {
   const at: Date = wallTime ?? new Date(clusterTime.getHighBitsUnsigned() * 1000);
   if (ns.coll === 'removed_items') return fullDocument ? describeDeletion(fullDocument, at) : null;
+  if (ns.coll === 'registrations') return fullDocument ? describeDisabled(fullDocument, updateDescription, at) : null;
   const describe = DESCRIBE[ns.coll];
   if (!describe || !fullDocument) return null;
   const statusField = ns.coll === 'items' ? 'indexing_status' : 'status';
@@ -107,6 +116,11 @@ export function describeChange({
     timestamp: at.toISOString(),
   };
   return { org: fullDocument.org, event: event as StreamedEvent };
+}
+
+function describeDisabled({ _id: org }: Document, { updatedFields }: Document, at: Date): OrgEvent {
+  const reason = String(updatedFields.disabled_reason ?? '');
+  return { org, event: { event: 'webhook.disabled', reason, timestamp: at.toISOString() } };
 }
 
 function describeDeletion({ org, id, database, collection }: Document, at: Date): OrgEvent | null {

@@ -5,6 +5,7 @@ import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliver
 import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLoadSwitch, type LoadSwitch } from '../../domain/webhooks/load-switch.js';
+import type { OperatorNotice } from '../../domain/webhooks/operator-notices.js';
 import { type DeliveryState, UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { DEDUPE_INDEX, DELIVERY_LIST_INDEX, DOCUMENT_INDEX } from '../indexes.js';
 import type { OrganisationRecords, RecordUpdate } from '../organisation-records.js';
@@ -30,6 +31,8 @@ export interface DeliveryRecord {
   message?: CallbackMessage;
   /** Id of the RSA key that signs a job's callback. */
   signing_key?: string;
+  /** Of a notice to the operator. */
+  notice?: OperatorNotice;
   status: DeliveryState;
   attempts: number;
   /** Failed automatic attempts since the retry schedule was started or restarted: the position in the schedule. */

@@ -106,6 +106,23 @@ describe('the events of an organisation', () => {
     expect(elsewhere.data()).toEqual([]);
   });
 
+  test('say that a webhook was disabled', async () => {
+    const key = await keyOf('events-disabled');
+    const receiver = await registeredReceiver(createClient(apiUrl, key));
+    const stream = await listen(key);
+    const disabled = { disabled_at: new Date(), disabled_reason: 'Every attempt has failed.' };
+    await withDb(mongodbUri, (db) =>
+      db.collection('registrations').updateOne({ _id: 'events-disabled' as never }, { $set: disabled }),
+    );
+    const { json } = await stream.find('the event', ({ event }) => event === 'webhook.disabled');
+    expect(json).toEqual({
+      event: 'webhook.disabled',
+      reason: 'Every attempt has failed.',
+      timestamp: expect.any(String),
+    });
+    await receiver.close();
+  });
+
   test('continue after the last event that was read, or start again with a reset', async () => {
     const org = 'events-resume';
     const key = await keyOf(org);

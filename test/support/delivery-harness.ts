@@ -5,6 +5,11 @@ import { createCrewCallbacks } from '../../activities/crews/crew-callback.js';
 import { createAuthenticationCallback } from '../../activities/payments/authentication-callback.js';
 import { createDeliveryActivities, type DeliveryActivities } from '../../activities/webhooks/deliver-webhook.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
+import {
+  createFailureNotices,
+  createOperatorCallback,
+  type OperatorReceiver,
+} from '../../activities/webhooks/operator-callback.js';
 import { createReceiverRates, type ReceiverRates } from '../../activities/webhooks/receiver-rates.js';
 import { createSender, type Sender } from '../../activities/webhooks/sender.js';
 import { parseAllowedCidrs } from '../../domain/address-rules.js';
@@ -21,6 +26,7 @@ import { createProcesses } from '../../storage/processes.js';
 import { createClientDeliveries } from '../../storage/webhooks/client-deliveries.js';
 import { createDeliveries, type Deliveries } from '../../storage/webhooks/deliveries.js';
 import { createDeliveryQueue, type DeliveryQueue } from '../../storage/webhooks/delivery-queue.js';
+import { createOperatorNotices } from '../../storage/webhooks/operator-notices.js';
 import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
 import { createHeaderSealing } from '../../storage/webhooks/static-headers.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
@@ -41,6 +47,8 @@ interface HarnessOptions {
   deliveryQueue?: Partial<DeliveryQueue>;
   registrations?: Partial<Registrations>;
   receiverRates?: ReceiverRates;
+  /** The operator's receiver; by default there is none. */
+  operator?: OperatorReceiver & { periodMs: number };
 }
 
 /**
@@ -90,10 +98,12 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
     deliveries: replacedDeliveries = {},
     deliveryQueue: replaced = {},
     registrations: replacedRegistrations = {},
+    operator,
     receiverRates = createReceiverRates({ registrations, processes: createProcesses(collections) }),
   }: HarnessOptions) {
     const policy = { ...INDEXING_DELIVERY_POLICY, timeoutMs, scheduleMs };
     const stores = { deliveries: { ...deliveries, ...replacedDeliveries } };
+    const notices = createFailureNotices(operator ? createOperatorNotices(collections, operator) : null, log);
     const sender = createSender({
       ...stores,
       deliveryQueue: { ...deliveryQueue, ...replaced },
@@ -101,15 +111,18 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
       callbacks: {
         ...createCrewCallbacks({ crewSigningSecrets, crewHeaders }, policy),
         async_job_completed: createAiJobCallback({ aiJobs, signingKeys, jobHeaders }),
+        'operator.notice': createOperatorCallback(operator ?? null, policy),
         'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy }),
         'indexing.status_changed': createIndexingCallback({
           registrations: { ...registrations, ...replacedRegistrations },
           policy,
           disableAfterMs,
+          notices,
           log,
         }),
       },
       outbound,
+      notices,
       metrics: createWorkerMetrics(),
       log,
       receiverRates,

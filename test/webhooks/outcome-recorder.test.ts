@@ -9,6 +9,7 @@ describe('outcomes', () => {
     createOutcomeRecorder({
       deliveryQueue: { record },
       handoff: { hasWorkflow: async () => false, handOver: () => undefined, settled: async () => undefined },
+      notices: { deliveriesFailed: async () => undefined },
       metrics: { deliveryAttempted: () => undefined },
       log: { error: (entry: unknown) => void errors.push(entry), info: () => undefined, warn: () => undefined },
       now: () => new Date(),

@@ -6,6 +6,7 @@ import { MongoNetworkError } from 'mongodb';
 import { createReceiverRates } from '../../activities/webhooks/receiver-rates.js';
 import type { Sender } from '../../activities/webhooks/sender.js';
 import { newDeliveryId } from '../../domain/ids.js';
+import { signatureHeader } from '../../domain/webhooks/headers.js';
 import { QUEUE_INDEX } from '../../storage/indexes.js';
 import { createProcesses } from '../../storage/processes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
@@ -272,6 +273,64 @@ describe('the sender', () => {
     now = 10_000;
     await rates.refresh();
     expect(rates.of(org)).toBeUndefined();
+  });
+
+  test('gives the operator one signed notice for each receiver and period, with a count', async () => {
+    const operator = await startReceiver();
+    const secret = 'a secret of the operator';
+    const [gone, sustained] = ['notices-gone', 'notices-sustained'];
+    receiver.respond = ({ path }) => ({ status: path.endsWith('gone') ? 410 : 500 });
+    await harness.registrations.register(gone, `${receiver.url}/gone`, ['indexing.status_changed']);
+    const failing = await harness.registrations.register(sustained, receiver.url, ['indexing.status_changed']);
+    const since = new Date(Date.now() - 10 * 60 * 60 * 1000);
+    await harness.registrations.recordFailing(failing, { since, latest: since, count: 9 });
+    const failed = await add(gone, 30);
+    await add(sustained, 1);
+    // The period ends when the test says so.
+    run({ operator: { url: operator.url, secret, periodMs: 1e11 }, disableAfterMs: 60 * 60 * 1000 });
+    const notices = () => collections.deliveries.find({ event_type: 'operator.notice' }).sort({ doc_id: 1 }).toArray();
+    await eventually('both notices', async () => {
+      const [first, second] = await notices();
+      return first?.notice?.count === 30 && second !== undefined;
+    });
+    expect(await notices()).toMatchObject([
+      { doc_id: gone, status: 'pending', next_attempt_at: new Date(Math.ceil(Date.now() / 1e11) * 1e11) },
+      { doc_id: sustained, notice: { kind: 'webhook_disabled', count: 1 } },
+    ]);
+    expect(operator.received).toEqual([]);
+    await collections.deliveries.updateMany(
+      { event_type: 'operator.notice' },
+      { $set: { next_attempt_at: new Date() } },
+    );
+    const kindOf = ({ json }: { json: Record<string, unknown> }) => json.kind;
+    const request = await operator.waitFor('the notice', (each) => kindOf(each) === 'delivery_failed');
+    expect(request.json).toEqual({
+      event: 'operator.notice',
+      delivery_id: request.headers['webhook-id'],
+      kind: 'delivery_failed',
+      organisation: gone,
+      count: 30,
+      since: expect.any(String),
+      reason: 'The receiver responded with status 410, so no more attempts are made.',
+      latest: { delivery_id: expect.any(String), event_type: 'indexing.status_changed', error_code: 'HTTP_410' },
+    });
+    expect(failed).toContain((request.json.latest as { delivery_id: string }).delivery_id);
+    expect(request.headers['x-service-signature']).toBe(signatureHeader(request.body, secret));
+    await operator.waitFor('the other notice', (each) => kindOf(each) === 'webhook_disabled');
+    await operator.close();
+  });
+
+  test('makes no notice of a notice that cannot be delivered', async () => {
+    receiver.respond = () => ({ status: 410 });
+    const operator = { url: receiver.url, secret: 'a secret of the operator', periodMs: 1 };
+    await harness.registrations.register('notices-lost', receiver.url, ['indexing.status_changed']);
+    await add('notices-lost', 1);
+    run({ operator });
+    const lost = await eventually('the lost notice', () =>
+      collections.deliveries.findOne({ event_type: 'operator.notice', status: 'permanently_failed' }),
+    );
+    expect(lost.doc_id).toBe('notices-lost');
+    expect(await collections.deliveries.countDocuments({ event_type: 'operator.notice' })).toBe(1);
   });
 
   describe('retries a receiver', () => {

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { CallbackRequest } from '../../activities/webhooks/callback.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
+import { createFailureNotices } from '../../activities/webhooks/operator-callback.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { DAY_MS, INDEXING_DELIVERY_POLICY } from '../../domain/webhooks/delivery-policy.js';
@@ -27,6 +28,7 @@ describe('disabling a webhook', () => {
       registrations,
       policy: INDEXING_DELIVERY_POLICY,
       disableAfterMs,
+      notices: createFailureNotices(null, pino({ level: 'silent' })),
       log: pino({ level: 'silent' }),
     });
     await registrations.register(org, 'https://example.com/', ['indexing.status_changed']);

@@ -29,7 +29,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
   "ai" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY"))
   "crews" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY" "POSTBACK_CREW_TOOL_SECRETS" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
   "connectors" (concat $temporal $storage (list "POSTBACK_SEALING_KEY"))
-  "deliveries" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_CALLBACK_PROXY"))
+  "deliveries" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_CALLBACK_PROXY" "POSTBACK_OPERATOR_WEBHOOK_SECRET"))
   "control" (concat $temporal $storage (list "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
   "promote" $temporal
   "embedder" (list) -}}
