@@ -314,17 +314,20 @@ describe('commands against a server', () => {
       const crew = 'support-reply';
       expect((await postback('crews', 'list')).out).toContain(crew);
       const inputs = ['--input', 'customer_message=Where is my parcel?', '--input', 'notes=none'];
-      const { kickoff_id } = await dataOf('crews', 'kickoff', crew, ...inputs, '--webhook', receiver.url);
+      const callbacks = ['--webhook', receiver.url, '--header', 'X-Gateway: from: here'];
+      const { kickoff_id } = await dataOf('crews', 'kickoff', crew, ...inputs, ...callbacks);
       const waits = () =>
         eventually('an output that waits', async () => {
           const { waiting } = await dataOf('crews', 'waiting');
           return waiting.find(({ execution_id }: { execution_id: string }) => execution_id === kickoff_id);
         });
       const { attempt } = await waits();
+      const callback = await receiver.waitFor('a callback', ({ json }) => json.execution_id === kickoff_id);
+      expect(callback.headers['x-gateway']).toBe('from: here');
       const rejected = await postback('crews', 'reject', kickoff_id, '--feedback', 'Shorter.');
       expect(rejected).toMatchObject({ code: 0, out: expect.stringContaining(`Callbacks go on to ${receiver.url}.`) });
       await eventually('the next attempt', async () => (await waits()).attempt > attempt);
-      expect((await postback('crews', 'waiting')).out).toContain(kickoff_id);
+      expect((await postback('crews', 'waiting')).out).toMatch(new RegExp(`${kickoff_id}[^]*/review#`));
       const { output } = await waits();
       expect((await postback('crews', 'status', crew, kickoff_id)).out).toContain(output);
       expect((await waits()).crewWebhookUrl).toBe(receiver.url);

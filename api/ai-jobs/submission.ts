@@ -69,7 +69,10 @@ export async function readSubmission(
     },
     deps.now(),
   );
-  if (request.webhook_headers) job.headers = deps.jobHeaders.seal(job._id, request.webhook_headers);
+  if (request.webhook_headers) {
+    job.headers = deps.jobHeaders.seal(job._id, request.webhook_headers);
+    job.bytes += job.headers?.sealed.length() ?? 0;
+  }
   return job;
 }
 

@@ -79,7 +79,10 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const { input_settings: _settings, warnings: _warnings, ...definition } = crew;
         const execution = newExecution(principal.org, definition, given, urls, deps.now());
         const kickoff_id = execution._id;
-        if (body.webhookHeaders) execution.headers = deps.crewHeaders.seal(kickoff_id, body.webhookHeaders);
+        if (body.webhookHeaders) {
+          execution.headers = deps.crewHeaders.seal(kickoff_id, body.webhookHeaders);
+          execution.bytes += execution.headers?.sealed.length() ?? 0;
+        }
         await respondWith({ kickoff_id, execution_id: kickoff_id }, (tx) =>
           deps.quotas.admit(
             execution.org,

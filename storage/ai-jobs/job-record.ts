@@ -26,7 +26,7 @@ export interface AiJobRecord {
   headers?: StoredHeaders | null;
   /** JSON, as the client sent it. */
   user_parameters: string | null;
-  /** Bytes of the input and the parameters, for the use of an organisation. */
+  /** Bytes of the input, the parameters and the static headers, for the use of an organisation. */
   bytes: number;
   show_original_response: boolean;
   /** Milliseconds from the start until the job fails. */

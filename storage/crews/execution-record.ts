@@ -16,7 +16,7 @@ export interface CrewExecutionRecord {
   inputs: string;
   /** JSON, as the client sent it. */
   meta: string | null;
-  /** Bytes of inputs, `meta`, feedback and the outputs of all attempts, for the use of an organisation. */
+  /** Bytes of inputs, `meta`, static headers, feedback and the outputs of all attempts, for the use of an organisation. */
   bytes: number;
   status: ExecutionStatus;
   /** URLs of the kickoff, then of the latest resume. */
