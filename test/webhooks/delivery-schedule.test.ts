@@ -147,12 +147,16 @@ describe('the delivery schedule', () => {
   test('a manual retry does not use up the automatic schedule', async () => {
     receiver.respond = () => ({ status: 500 });
     const { _id } = await pending();
-    const { followDelivery } = harness.activities({ now: async () => new Date(await env.currentTimeMs()) });
-    const attempt = () => expect(followDelivery({ delivery: _id, org })).rejects.toThrow('HTTP_500');
-    await attempt();
-    for (let retries = 0; retries < 2; retries += 1) {
+    // The sender of the worker finds the delivery by itself.
+    const attempted = (attempts: number) =>
+      eventually(`attempt ${attempts}`, async () => {
+        const record = await recordOf(_id);
+        return record?.status === 'failed' && record.attempts === attempts && record.error_code === 'HTTP_500';
+      });
+    await attempted(1);
+    for (const attempts of [2, 3]) {
       expect(await harness.clientDeliveries.requeue({ org: org, events: ['indexing.status_changed'] }, _id)).toBe(true);
-      await attempt();
+      await attempted(attempts);
     }
     expect(await deliver(_id)).toBe('permanently_failed');
     const record = (await recordOf(_id))!;
