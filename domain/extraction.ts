@@ -37,7 +37,7 @@ export interface Extraction {
 /** Error codes of items, not of requests (specification, "Ingestion error codes"). */
 export const ITEM_ERRORS = {
   E1002:
-    'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, CSV, HTML, Markdown, JSON and text.',
+    'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, SVG, CSV, HTML, Markdown, JSON and text.',
   E2001: 'The file is damaged or cannot be read.',
   E2002: 'The file is encrypted. Remove the password and ingest it again.',
   E2003: 'The file is over a processing limit.',
@@ -92,6 +92,7 @@ const FILE_KINDS = [
   'image',
   'csv',
   'html',
+  'svg',
   'markdown',
   'json',
   'text',

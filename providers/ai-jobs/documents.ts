@@ -80,7 +80,7 @@ export function createTextExtractionProvider(extractor: Extractor): AiProvider<'
     async run({ file: { path, kind }, language }, { checkpoints }, signal) {
       if (kind === 'audio' || kind === 'unknown')
         throw new ProviderError(
-          'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, CSV, HTML, Markdown, JSON and text.',
+          'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, SVG, CSV, HTML, Markdown, JSON and text.',
           false,
         );
       try {

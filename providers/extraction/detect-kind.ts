@@ -26,6 +26,7 @@ const BINARY_KINDS: Record<string, FileKind> = {
 const TEXT_MIME: Partial<Record<FileKind, string>> = {
   csv: 'text/csv',
   html: 'text/html',
+  svg: 'image/svg+xml',
   markdown: 'text/markdown',
   json: 'application/json',
   eml: 'message/rfc822',

@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { type FileKind, HEAD_BYTES } from '../../domain/extraction.js';
 import { findDelimiter } from './formats/csv.js';
 
-type TextKind = Extract<FileKind, 'csv' | 'html' | 'markdown' | 'json' | 'eml' | 'text'>;
+type TextKind = Extract<FileKind, 'csv' | 'html' | 'svg' | 'markdown' | 'json' | 'eml' | 'text'>;
 const BY_EXTENSION: Record<string, TextKind> = {
   '.csv': 'csv',
   '.tsv': 'csv',
@@ -31,6 +31,7 @@ const BY_EXTENSION: Record<string, TextKind> = {
 export function detectTextKind(text: string, byteLength: number, filename = ''): TextKind {
   const named = BY_EXTENSION[extname(filename).toLowerCase()];
   const whole = byteLength < HEAD_BYTES;
+  if (startsAs(text, /^<(!doctype\s+)?(svg:)?svg\b/i)) return 'svg';
   if (looksHtml(text) || (named === 'html' && /<[a-z][^<>]{0,500}>/i.test(text))) return 'html';
   if (looksJson(text, whole, named)) return 'json';
   if (looksLikeMail(text, extname(filename).toLowerCase() === '.eml')) return 'eml';
@@ -42,12 +43,16 @@ export function detectTextKind(text: string, byteLength: number, filename = ''):
 }
 
 function looksHtml(text: string): boolean {
-  const start = text.replace(/^(<\?xml[^>]*>|<!--[\s\S]*?-->|\s)+/, '').slice(0, 2_000);
-  if (/^<(!doctype\s+html|html|head|body)\b/i.test(start)) return true;
+  if (startsAs(text, /^<(!doctype\s+html|html|head|body)\b/i)) return true;
   return (
-    /^<(div|p|h[1-6]|table|section|article|main|header|ul|ol)\b[^>]*>/i.test(start) &&
+    startsAs(text, /^<(div|p|h[1-6]|table|section|article|main|header|ul|ol)\b[^>]*>/i) &&
     /<\/[a-z][a-z0-9]{0,20}>/i.test(text)
   );
+}
+
+/** Whether the first element, or the document type, matches. */
+function startsAs(text: string, pattern: RegExp): boolean {
+  return pattern.test(text.replace(/^(<\?xml[^>]*>|<!--[\s\S]*?-->|\s)+/, '').slice(0, 2_000));
 }
 
 function looksJson(text: string, whole: boolean, named: TextKind | undefined): boolean {

@@ -98,6 +98,8 @@ async function parse(
       return (await import('./formats/csv.js')).extractCsv(path);
     case 'html':
       return (await import('./formats/html.js')).extractHtml(path);
+    case 'svg':
+      return (await import('./formats/svg.js')).extractSvg(path);
     case 'markdown':
       return (await import('./formats/markdown.js')).extractMarkdown(path);
     case 'json':
