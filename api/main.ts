@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
 import { tableOf } from '../domain/content/index-generations.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
-import { type LoadedCrews, loadCrews } from '../providers/crews/load-crews.js';
+import { type CrewCatalogue, createCrewCatalogue } from '../providers/crews/crew-catalogue.js';
 import { createExtractor, describeFile, detectFileKind } from '../providers/extraction/index.js';
 import { type Config, readConfig } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
@@ -49,13 +49,12 @@ async function runApi(): Promise<void> {
   const tracing = await startTracing(config, 'api');
   const log = createLogger(config.LOG_LEVEL, 'api', tracing?.logFields);
 
-  const crews = loadCrews(config.POSTBACK_CREWS_DIR);
-  for (const [name, { problems }] of crews.invalid) {
-    log.error(
-      { crew: name },
-      `the crew "${name}" cannot run:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
-    );
-  }
+  const crews = createCrewCatalogue(config.POSTBACK_CREWS_DIR, {
+    onMistakes(name, problems) {
+      const list = problems.map((problem) => `  ${problem}`).join('\n');
+      log.error({ crew: name }, `the files of the crew "${name}" have mistakes:\n${list}`);
+    },
+  });
   // Queries are short: a second thread would cost more in waiting for the first than it saves (docs/decisions/embeddings.md).
   const metrics = createProcessMetrics();
   const shared = await createSharedDependencies({ ...config, POSTBACK_EMBEDDING_THREADS: 1 }, log, {
@@ -140,7 +139,7 @@ function apiDependencies(
   config: Config,
   shared: SharedDependencies,
   client: Client,
-  { crews, invalid }: LoadedCrews,
+  { crews, invalidCrews }: CrewCatalogue,
   { registry }: ProcessMetrics,
 ): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestBatcher' | 'jobBatcher'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
@@ -161,7 +160,7 @@ function apiDependencies(
     readiness: (withIndexes) => readReadiness(shared, client, withIndexes),
     retrieval: createRetrieval(shared),
     crews,
-    invalidCrews: invalid,
+    invalidCrews,
     modelLabel: (llm) => models.get(llm).label,
     usesTokens: (llm) => models.get(llm).metered,
     detectKind: detectFileKind,

@@ -7,10 +7,11 @@ import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
 import { crewsSchema, describeInputs, inputsSchema } from './responses.js';
 
-/** The crews in the folder of crews, by name. */
+/** The crews in the folder of crews as they are now, by name. */
 export interface CrewsByName {
-  crews: ReadonlyMap<string, DeployedCrew>;
-  invalidCrews: ReadonlyMap<string, InvalidCrew>;
+  crews(): ReadonlyMap<string, DeployedCrew>;
+  /** Also those of which an earlier version runs. */
+  invalidCrews(): ReadonlyMap<string, InvalidCrew>;
 }
 
 export interface DeployedCrewDependencies extends CrewsByName {
@@ -28,7 +29,7 @@ export function deployedCrewRoutes(deps: DeployedCrewDependencies): Router<Reque
     organisationOnly(),
     crewOperation({ summary: 'List crews', status: 200, response: crewsSchema }, (ctx, { respond }) =>
       respond({
-        crews: [...crews.values()]
+        crews: [...crews().values()]
           .filter((crew) => isFor(crew, ctx.state.principal.org))
           .map(({ name, inputs, tasks, agents, warnings }) => ({
             name,
@@ -43,7 +44,7 @@ export function deployedCrewRoutes(deps: DeployedCrewDependencies): Router<Reque
             })),
             warnings,
           })),
-        invalid: [...invalidCrews]
+        invalid: [...invalidCrews()]
           .filter(([, crew]) => isFor(crew, ctx.state.principal.org))
           .map(([name, { problems }]) => ({ name, problems: [...problems] })),
       }),
@@ -85,14 +86,17 @@ export function ownCrewOnly(): Middleware<RequestState> {
 /** @throws ServiceError FORBIDDEN for a key of kind `crew_user` */
 export function requireOrganisation({ kind }: Principal): void {
   if (kind === 'crew_org') return;
-  throw new ServiceError('FORBIDDEN', 'A key of kind crew_user is not allowed here.');
+  throw new ServiceError(
+    'FORBIDDEN',
+    'A key of kind crew_user is not allowed here. This needs a key of kind crew_org.',
+  );
 }
 
 /** @throws ServiceError NOT_FOUND, also when the crew is for other organisations, or has mistakes in its files */
 export function requireCrew({ crews, invalidCrews }: CrewsByName, org: string, name: string): DeployedCrew {
-  const crew = crews.get(name);
+  const crew = crews().get(name);
   if (crew && isFor(crew, org)) return crew;
-  const invalid = invalidCrews.get(name);
+  const invalid = invalidCrews().get(name);
   if (!invalid || !isFor(invalid, org)) throw new ServiceError('NOT_FOUND', `There is no crew "${name}".`);
   throw new ServiceError('NOT_FOUND', `The files of the crew "${name}" have mistakes, which GET /crews lists.`);
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { fillIn } from '../../domain/crews/crews.js';
+import { createCrewCatalogue } from '../../providers/crews/crew-catalogue.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
 
 const AGENTS = 'clerk:\n  role: Clerk of {shop}\n  goal: Sort {mail}\n  backstory: You sort.\n';
@@ -28,6 +29,26 @@ describe('the files of a crew', () => {
   const crew = () => loadCrews(folder).crews.get('mail')!;
   const problems = () => loadCrews(folder).invalid.get('mail')?.problems;
   const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+  test('are read again when they have changed; with mistakes, the crew stays as it was', () => {
+    const mistakes: string[] = [];
+    const onMistakes = (name: string, problems: readonly string[]) => void mistakes.push(`${name}: ${problems.length}`);
+    const { crews, invalidCrews } = createCrewCatalogue(folder, { onMistakes, checkEveryMs: 0 });
+    const goal = () => crews().get('mail')?.agents[0]!.goal;
+    expect(goal()).toBe('Sort {mail}');
+    write({ agents: AGENTS.replace('Sort {mail}', 'Sort {mail} quickly') });
+    expect(goal()).toBe('Sort {mail} quickly');
+    write({ agents: AGENTS.replace('  goal', '  gaol') });
+    expect(goal()).toBe('Sort {mail} quickly');
+    expect(invalidCrews().get('mail')?.problems.join()).toContain('crews/mail/agents.yaml:');
+    expect(mistakes).toEqual(['mail: 2']);
+    write({});
+    expect([goal(), invalidCrews().size]).toEqual(['Sort {mail}', 0]);
+    write({ crew: 'second' });
+    expect([...crews().keys()]).toEqual(['mail', 'second']);
+    rmSync(join(folder, 'second'), { recursive: true });
+    expect([...crews().keys()]).toEqual(['mail']);
+  });
 
   test('define agents, tasks in their order, and the placeholders as inputs', () => {
     expect(crew()).toEqual({

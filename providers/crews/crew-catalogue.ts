@@ -1,0 +1,94 @@
+import { type Dirent, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
+import { type LoadedCrews, loadCrews } from './load-crews.js';
+
+/** The crews as their files are now. */
+export interface CrewCatalogue {
+  /** By name. A crew whose files got mistakes stays as it was before. */
+  crews(): ReadonlyMap<string, DeployedCrew>;
+  /** Crews with mistakes in their files, also those of which an earlier version is in `crews`. */
+  invalidCrews(): ReadonlyMap<string, InvalidCrew>;
+}
+
+interface CatalogueOptions {
+  /** Receives the mistakes of a crew, each time they change. */
+  onMistakes(name: string, problems: readonly string[]): void;
+  /** How long a look at the files is good for. */
+  checkEveryMs?: number;
+}
+
+/** No project is deeper: `src/<package>/config/agents.yaml`. */
+const MAX_DEPTH = 4;
+
+/**
+ * Loads the crews of a folder, and again when a file has changed: what is asked for them looks at the files at most twice a second.
+ * Polling, because changes of mounted folders are not reported everywhere.
+ * @throws Error when the folder cannot be read
+ */
+export function createCrewCatalogue(
+  folder: string,
+  { onMistakes, checkEveryMs = 500 }: CatalogueOptions,
+): CrewCatalogue {
+  let seen = stateOf(folder);
+  let loaded = loadCrews(folder);
+  report(new Map(), loaded.invalid);
+  let checkedAt = performance.now();
+
+  function current(): LoadedCrews {
+    const now = performance.now();
+    if (now - checkedAt < checkEveryMs) return loaded;
+    checkedAt = now;
+    const state = stateOf(folder);
+    if (state === seen) return loaded;
+    seen = state;
+    try {
+      const next = loadCrews(folder);
+      for (const name of next.invalid.keys()) {
+        const before = loaded.crews.get(name);
+        if (before) next.crews.set(name, before);
+      }
+      report(loaded.invalid, next.invalid);
+      loaded = next;
+    } catch {
+      // The folder is away while it is replaced.
+    }
+    return loaded;
+  }
+
+  function report(before: LoadedCrews['invalid'], invalid: LoadedCrews['invalid']): void {
+    for (const [name, { problems }] of invalid) {
+      if (problems.join('\n') !== before.get(name)?.problems.join('\n')) onMistakes(name, problems);
+    }
+  }
+
+  return { crews: () => current().crews, invalidCrews: () => current().invalid };
+}
+
+/** Changes with every file of YAML that is written, added or removed. */
+function stateOf(folder: string): string {
+  const parts: string[] = [];
+  const visit = (path: string, depth: number) => {
+    for (const entry of entriesOf(path)) {
+      const name = join(path, entry.name);
+      if (entry.isDirectory() || entry.isSymbolicLink()) {
+        parts.push(name);
+        if (depth < MAX_DEPTH) visit(name, depth + 1);
+      }
+      if (!/\.ya?ml$/.test(entry.name)) continue;
+      const stats = statSync(name, { throwIfNoEntry: false });
+      if (stats) parts.push(`${name} ${stats.mtimeMs} ${stats.size} ${stats.ino}`);
+    }
+  };
+  visit(folder, 0);
+  return parts.join('\n');
+}
+
+/** Empty for what is no folder, or cannot be read. */
+function entriesOf(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'));
+  } catch {
+    return [];
+  }
+}
