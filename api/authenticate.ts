@@ -17,7 +17,10 @@ export function authenticate(keys: Pick<ApiKeys, 'authenticate'>, kinds: readonl
       throw new ServiceError('UNAUTHORIZED', 'The API key is missing, unknown, expired or revoked.');
     }
     if (!kinds.includes(principal.kind)) {
-      throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} is not allowed here.`);
+      throw new ServiceError(
+        'FORBIDDEN',
+        `A key of kind ${principal.kind} is not allowed here. This needs a key of kind ${kinds.join(' or ')}.`,
+      );
     }
     ctx.state.principal = principal;
     await next();

@@ -19,7 +19,7 @@ const DOMAIN = fileURLToPath(new URL('../domain', import.meta.url));
 /** The compiled modules of `domain/` that the console imports: the tables of states. */
 const DOMAIN_MODULES = [
   'state-machine.js',
-  ...['ai-jobs', 'connectors', 'content', 'crews', 'webhooks'].map((service) => `${service}/states.js`),
+  ...['ai-jobs', 'connectors', 'content', 'crews', 'payments', 'webhooks'].map((service) => `${service}/states.js`),
 ];
 
 /** Files of packages that the console imports. No other file of a package is served. */

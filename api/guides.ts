@@ -99,6 +99,7 @@ function frame(path: string, title: string, content: string): string {
 <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
 <link rel="stylesheet" href="/docs/page.css">
 <script src="/docs/theme.js"></script>
+<script src="/docs/copy.js" defer></script>
 </head>
 <body>
 ${navigation(path)}

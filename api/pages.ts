@@ -75,11 +75,11 @@ authentication.</p>
 <li><a href="/readyz">Readiness</a>: whether requests are served</li>
 </ul>
 <h2>On the command line</h2>
-<pre>npx postback databases create library
-npx postback ingest examples --database library --watch
-npx postback query "How often does the lamp flash?" --database library
-npx postback listen --register
-npx postback doctor</pre>
+<pre>./postback databases create library
+./postback ingest examples --database library --watch
+./postback query "How often does the lamp flash?" --database library
+./postback listen --register
+./postback doctor</pre>
 </main>
 </body>
 </html>
@@ -106,6 +106,7 @@ export function docsRoutes(): Router<RequestState> {
     '/docs': ['html', PAGE],
     '/docs/page.js': ['js', own('page.js')],
     '/docs/theme.js': ['js', own('theme.js')],
+    '/docs/copy.js': ['js', own('copy.js')],
     '/docs/page.css': ['css', own('page.css')],
     ...Object.fromEntries(guidePages()),
   });

@@ -29,6 +29,7 @@ const quotaSchema = (description: string) =>
     .meta({ description });
 
 const usageSchema = z.object({
+  organisation: z.string().meta({ description: 'The organisation of the key.' }),
   ...(Object.fromEntries(QUOTAS.map((name) => [name, quotaSchema(QUOTA_DESCRIPTIONS[name])])) as Record<
     Quota,
     ReturnType<typeof quotaSchema>
@@ -54,8 +55,13 @@ export function usageService(deps: UsageDependencies): Service {
       },
       async (ctx, { respond }) => {
         const now = new Date();
-        const usage = await deps.quotas.usageOf(ctx.state.principal.org, now);
-        respond({ ...usage, model_tokens: { ...usage.model_tokens, resets_at: endOfDay(now).toISOString() } });
+        const { org: organisation } = ctx.state.principal;
+        const usage = await deps.quotas.usageOf(organisation, now);
+        respond({
+          organisation,
+          ...usage,
+          model_tokens: { ...usage.model_tokens, resets_at: endOfDay(now).toISOString() },
+        });
       },
     ),
   );

@@ -2,7 +2,7 @@
 // Plain JavaScript without dependencies, because it runs before any are installed.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { compile, isCompiled, root } from './compile.mjs';
 import { prune } from './prune.mjs';
@@ -34,8 +34,8 @@ export function run(command, args) {
 }
 
 /**
- * Installs the packages, when they are missing or the lock file has changed, and compiles the sources that have changed. Does
- * nothing without TypeScript sources (in a production image).
+ * Installs the packages, when they are missing or the lock file has changed, compiles the sources that have changed, and links
+ * the command. Does nothing without TypeScript sources (in a production image).
  * @param tools whether the tools of development are needed too, such as compilers and test runners
  * @throws Error when npm fails, or a source cannot be compiled
  */
@@ -48,6 +48,7 @@ export async function prepare({ tools }) {
         ' Make it again with: npm run pack',
     );
   }
+  linkCommand();
   if (hasPackages(root, tools) && isCompiled()) return;
   await withLock(async () => {
     const installing = install(root, tools, 'Installing packages with npm ci. The first time takes half a minute …');
@@ -55,6 +56,15 @@ export async function prepare({ tools }) {
     compile();
     await installing;
   });
+}
+
+/** Makes `./postback`, which guides use: `npx postback` outside of this folder asks the registry for a package of that name. */
+function linkCommand() {
+  try {
+    symlinkSync(join('bin', 'postback.mjs'), join(root, 'postback'));
+  } catch {
+    // It exists, or this folder cannot be written. `node bin/postback.mjs` works too.
+  }
 }
 
 /** Installs the packages that only benchmarks use, when they are missing or their lock file has changed. @throws Error when npm fails */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 
 const EXECUTION = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
+const AUTHENTICATION = 'auth_01kahqv5f2m8x3d7c9w1n4b6zt';
 const DELIVERY = 'dlv_01kahqv5f2m8x3d7c9w1n4b6zt';
 
 /** Examples of each command, by its path. A line that names `postback` is printed as it is. */
@@ -31,7 +32,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   export: ['export library.ndjson --database library'],
   import: ['import library.ndjson --database library --profile work'],
   mcp: ['mcp --profile work'],
-  listen: ['listen --register', 'listen --port 4000 --forward-to http://127.0.0.1:8000/hooks'],
+  listen: [
+    'listen --register',
+    'listen --register --database library',
+    'listen --port 4000 --forward-to http://127.0.0.1:8000/hooks',
+  ],
   trigger: ['trigger indexing', 'trigger job --to http://127.0.0.1:4000/'],
   verify: ['verify body.json --headers headers.txt --secret whsec_…'],
   'deliveries list': ['deliveries list --status permanently_failed', 'deliveries list --jobs --json'],
@@ -55,6 +60,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'crews approve': [`crews approve ${EXECUTION} --feedback "Good."`],
   'crews reject': [`crews reject ${EXECUTION} --feedback "Shorter, please."`],
   'crews cancel': [`crews cancel support-reply ${EXECUTION}`],
+  'payments create': ['payments create --amount 1250 --currency EUR --return-url https://shop.example/return'],
+  'payments list': ['payments list --status started', 'payments list --limit 10 --json'],
+  'payments show': [`payments show ${AUTHENTICATION}`],
+  'payments close': [`payments close ${AUTHENTICATION}`],
   'profiles add': ['profiles add work --url https://postback.example.com --key pbk_api_… --key pbk_crew_…'],
   'profiles list': ['profiles list'],
   'profiles remove': ['profiles remove work'],

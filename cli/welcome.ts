@@ -1,13 +1,8 @@
-import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { styleText } from 'node:util';
 import type { Config } from '../runtime/config.js';
+import { COMMANDS } from './commands.js';
 import { type DevelopmentFile, developmentFilePath } from './data-folder.js';
-
-/** An installed package has no npm scripts, and its documents lie elsewhere. */
-const COMMANDS = existsSync(new URL('../../tsconfig.json', import.meta.url))
-  ? { start: 'npm start', demo: 'npm run demo', examples: 'examples' }
-  : { start: 'npx postback start', demo: 'npx postback demo', examples: 'node_modules/postback/examples' };
 
 /**
  * The message that `npm start` prints when the instance is ready: addresses, a key, and commands to paste.
@@ -39,9 +34,9 @@ ${styleText('green', '●')} ${bold('Postback is ready')}
   Logs          ${shown(join(dataDir, 'logs'))}
 
 ${bold('Try it')} ${dim('in another terminal')}
-  npx postback databases create library
-  npx postback ingest ${COMMANDS.examples} --database library --watch
-  npx postback query "How often does the lamp flash?" --database library
+  ${COMMANDS.postback} databases create library
+  ${COMMANDS.postback} ingest ${COMMANDS.examples} --database library --watch
+  ${COMMANDS.postback} query "How often does the lamp flash?" --database library
   KEY=${file.keys.api}
   curl '${file.api_url}/context/list?database=library' \\
     -H 'API-Version: 2' -H "Authorization: Bearer $KEY"

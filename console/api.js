@@ -27,7 +27,7 @@ export async function call(method, path, { body, as = 'api', key, signal } = {})
     signal,
     credentials: 'omit',
     headers: {
-      Authorization: `Bearer ${key ?? session.key(as) ?? ''}`,
+      ...credentials(as, key ?? session.key(as) ?? ''),
       'API-Version': '2',
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     },
@@ -45,6 +45,9 @@ export async function call(method, path, { body, as = 'api', key, signal } = {})
   }
   throw new ApiError(response.status, code, message || `The server responded with status ${response.status}.`);
 }
+
+/** @param {import('./session.js').KeySlot} slot @param {string} key @returns {Record<string, string>} */
+const credentials = (slot, key) => (slot === 'payment' ? { 'api-key': key } : { Authorization: `Bearer ${key}` });
 
 /** Each service has its own shape of errors. @param {any} body */
 function faultOf(body) {

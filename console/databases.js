@@ -27,6 +27,6 @@ export const DatabaseSelect = ({ databases, value }) => html`
 
 export const NoDatabase = () => html`
   <${Empty} title="No database yet. A database holds items that are searched together.">
-    <${Command}>npx postback databases create library</${Command}>
+    <${Command}>./postback databases create library</${Command}>
   </${Empty}>
 `;

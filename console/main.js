@@ -2,12 +2,14 @@ import { render } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { Icon } from './icons.js';
+import { Organisation } from './organisation.js';
 import { Connectors } from './pages/connectors.js';
 import { Crews } from './pages/crews.js';
 import { Deliveries } from './pages/deliveries.js';
 import { Items } from './pages/items.js';
 import { Jobs } from './pages/jobs.js';
 import { Overview } from './pages/overview.js';
+import { Payments } from './pages/payments.js';
 import { Search } from './pages/search.js';
 import { SignIn } from './pages/sign-in.js';
 import { Usage } from './pages/usage.js';
@@ -24,6 +26,7 @@ const PAGES = /** @type {const} */ ([
   { id: 'deliveries', title: 'Deliveries', key: 'd', page: Deliveries, needs: 'api' },
   { id: 'jobs', title: 'Jobs', key: 'j', page: Jobs, needs: 'api' },
   { id: 'crews', title: 'Crews', key: 'c', page: Crews, needs: 'crew' },
+  { id: 'payments', title: 'Payments', key: 'p', page: Payments, needs: 'payment' },
   { id: 'connectors', title: 'Connectors', key: 'n', page: Connectors, needs: 'api' },
   { id: 'usage', title: 'Usage', key: 'u', page: Usage, needs: 'api' },
 ]);
@@ -82,6 +85,7 @@ function Navigation({ current, onHelp }) {
   return html`
     <header class="sidebar">
       <a class="brand" href=${linkTo('overview')}><img src="/console/icon.svg" alt="" width="24" height="24" />Postback</a>
+      <${Organisation} />
       <nav aria-label="Pages" ref=${pages}>
         ${PAGES.map(
           ({ id, title }) => html`

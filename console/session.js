@@ -1,11 +1,13 @@
 /**
  * The keys of this tab. They are kept in `sessionStorage` only: another tab has its own, and closing the tab removes them.
  *
- * @typedef {'api' | 'crew'} KeySlot
+ * @typedef {'api' | 'crew' | 'payment'} KeySlot
  */
 
 /** @type {Record<KeySlot, string>} */
-const NAMES = { api: 'postback.key.api', crew: 'postback.key.crew' };
+const NAMES = { api: 'postback.key.api', crew: 'postback.key.crew', payment: 'postback.key.payment' };
+
+const SLOTS = /** @type {KeySlot[]} */ (Object.keys(NAMES));
 
 /** Keys that were pasted at `/docs` in this tab. */
 const PASTED = 'postback.docs.key.';
@@ -19,18 +21,18 @@ export const session = {
   /** @param {KeySlot} slot */
   key: (slot) => sessionStorage.getItem(NAMES[slot]),
 
-  isSignedIn: () => session.key('api') !== null || session.key('crew') !== null,
+  isSignedIn: () => SLOTS.some((slot) => session.key(slot) !== null),
 
   notice: () => notice,
 
-  /** @param {KeySlot} slot @param {string} key */
-  signIn(slot, key) {
+  /** @param {Partial<Record<KeySlot, string>>} keys */
+  signIn(keys) {
     notice = '';
-    sessionStorage.setItem(NAMES[slot], key);
+    for (const slot of SLOTS) if (keys[slot]) sessionStorage.setItem(NAMES[slot], keys[slot]);
     changes.dispatchEvent(new Event('change'));
   },
 
-  /** Forgets one key; or both, and those that were pasted at `/docs`. @param {{ slot?: KeySlot, reason?: string }} [options] */
+  /** Forgets one key; or all, and those that were pasted at `/docs`. @param {{ slot?: KeySlot, reason?: string }} [options] */
   signOut({ slot, reason = '' } = {}) {
     notice = reason;
     for (const [name, entry] of Object.entries(NAMES)) if (!slot || name === slot) sessionStorage.removeItem(entry);
@@ -49,15 +51,31 @@ export const session = {
 };
 
 /**
- * Which key this is, by its prefix.
+ * Which key this is, by its prefix. A publishable key opens no page.
  * @param {string} key
- * @returns {KeySlot | 'payment' | null}
+ * @returns {KeySlot | null}
  */
 export function slotOf(key) {
   if (key.startsWith('pbk_api_')) return 'api';
   if (/^pbk_crew(user)?_/.test(key)) return 'crew';
-  return /^pbk_[sp]k_/.test(key) ? 'payment' : null;
+  return key.startsWith('pbk_sk_') ? 'payment' : null;
 }
 
-/** Whether a crew key belongs to a user, who sees less than the organisation. @param {string | null} key */
+/**
+ * The keys in a text: one key, or what `postback env` prints, or the file with the keys of `npm start`. Of two keys for the same
+ * pages the one that may do more is taken.
+ * @param {string} text
+ * @returns {Partial<Record<KeySlot, string>>}
+ */
+export function keysIn(text) {
+  /** @type {Partial<Record<KeySlot, string>>} */
+  const found = {};
+  for (const [key] of text.matchAll(/pbk_[a-z]+_[\w-]{43}/g)) {
+    const slot = slotOf(key);
+    if (slot && (!found[slot] || isUserKey(found[slot]))) found[slot] = key;
+  }
+  return found;
+}
+
+/** Whether a crew key belongs to a user, who sees less than the organisation. @param {string | null | undefined} key */
 export const isUserKey = (key) => key?.startsWith('pbk_crewuser_') ?? false;

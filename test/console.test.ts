@@ -57,6 +57,7 @@ const PAGES = {
   deliveries: 'Deliveries',
   jobs: 'Jobs',
   crews: 'Crews',
+  payments: 'Payments',
   connectors: 'Connectors',
   usage: 'Usage',
 };
@@ -162,6 +163,7 @@ inChromium('the console in a browser', () => {
     await row(LOCKED_FILE).click();
     await shows(drawer(), 'E2002');
     await shows(drawer(), 'Remove the password, and ingest the file again.');
+    await shows(drawer(), 'Text and index: failed');
     await page.keyboard.press('Escape');
     await eventually('the panel is closed', async () => (await drawer().count()) === 0);
   });
@@ -239,6 +241,22 @@ inChromium('the console in a browser', () => {
     await eventually('the entity moves', async () => (await placeOf()) !== before);
   });
 
+  test('on a narrow screen the question has the whole row, and hits come before the graph', async () => {
+    await signIn(data.apiKey);
+    await page.setViewportSize(NARROW);
+    await page.goto(`${apiUrl}/console#/search?q=lamp`);
+    const graph = page.getByRole('region', { name: 'Graph', exact: true });
+    await graph.waitFor();
+    const [question, form, hits] = await Promise.all(
+      [page.getByLabel('Question'), page.getByRole('search'), page.getByRole('region', { name: 'Hits' })].map(
+        async (element) => (await element.boundingBox())!,
+      ),
+    );
+    expect(question!.width).toBe(form!.width);
+    expect(hits!.y).toBeLessThan((await graph.boundingBox())!.y);
+    await page.setViewportSize(WIDE);
+  });
+
   test('shows passages without the marks of Markdown, and as text only', async () => {
     await signIn(data.apiKey);
     await page.goto(`${apiUrl}/console#/search?q=sluice`);
@@ -270,13 +288,44 @@ inChromium('the console in a browser', () => {
   test('shows jobs with their output, connectors with their syncs, and the use', async () => {
     await signIn(data.apiKey);
     await open('Jobs');
-    await row('language detection').click();
+    await row('Die Bibliothek öffnet um neun Uhr.').click();
     await shows(drawer(), /"language"/);
     await open('Connectors');
     await row('/feed.xml').click();
     await shows(drawer(), '1 new');
     await open('Usage');
     await shows(page.getByRole('region', { name: 'Databases' }), '1');
+  });
+
+  test('takes all keys of a start at once, names their organisation, and closes a payment', async () => {
+    await signIn(`export POSTBACK_KEY='${data.apiKey}' export POSTBACK_API_KEY='${data.crewKey},${data.paymentKey}'`);
+    await shows(page, 'Organisation');
+    await page.locator('.organisation', { hasText: 'console' }).waitFor();
+    await open('Crews');
+    await heading('Crews');
+    await open('Payments');
+    await row(data.authentication).click();
+    await shows(drawer(), '"order": 4711');
+    await drawer().getByRole('button', { name: 'Close it' }).click();
+    await shows(drawer(), 'closed');
+  });
+
+  test('a receiver that rejects callbacks is named once, with their number', async () => {
+    const url = 'https://receiver.example/hooks';
+    const failed = ['a', 'b'].map((id) => ({
+      delivery_id: `dlv_${id}`,
+      doc_id: `${id}.md`,
+      url,
+      error_message: 'the receiver responded with 503',
+      updated_at: new Date().toISOString(),
+    }));
+    const failures = '**/deliveries?status=permanently_failed*';
+    await page.route(failures, (route) => route.fulfill({ json: { success: true, data: { deliveries: failed } } }));
+    await signIn(data.apiKey);
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    await shows(attention, 'did not accept 2 callbacks');
+    expect(await attention.getByText(url).count()).toBe(1);
+    await page.unroute(failures);
   });
 
   test('lets a person reject and approve the output of a crew', async () => {
@@ -354,7 +403,11 @@ inChromium('the console in a browser', () => {
 
   test('every page is accessible in light and dark colours, on a wide and a narrow screen', async () => {
     await page.goto(`${apiUrl}/console`);
-    const keys = { 'postback.key.api': data.apiKey, 'postback.key.crew': data.crewKey };
+    const keys = {
+      'postback.key.api': data.apiKey,
+      'postback.key.crew': data.crewKey,
+      'postback.key.payment': data.paymentKey,
+    };
     await page.evaluate(`Object.assign(sessionStorage, ${JSON.stringify(keys)})`);
     await page.reload();
     // Evaluated by the debugger, so the policy of the page stays as it is.

@@ -33,6 +33,12 @@ describe('/docs', () => {
     expect(script).toContain('validatorUrl: null');
   });
 
+  test('the code of guides can be copied', async () => {
+    const { text } = await get('/docs/guides/quick-start');
+    expect(text).toContain('<script src="/docs/copy.js" defer>');
+    expect((await get('/docs/copy.js')).text).toContain('clipboard');
+  });
+
   test('serves the files of the page with their types, and no other file of the package', async () => {
     for (const [path, type] of [
       ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],

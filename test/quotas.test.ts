@@ -46,6 +46,7 @@ describe('quotas of an organisation', () => {
     expect([status, body.data]).toEqual([
       200,
       {
+        organisation: org,
         stored_bytes: unused,
         items: unused,
         databases: unused,

@@ -271,12 +271,80 @@ describe('commands against a server', () => {
       expect((await postback('trigger', 'job')).err).toContain('--to');
     });
 
-    test('listen says when its port is taken', async () => {
-      const port = new URL(receiver.url).port;
-      expect(await postback('listen', '--port', port)).toMatchObject({
-        code: 1,
-        err: expect.stringContaining(`Port ${port} is taken.`),
-      });
+    test('listen uses a free port when its own is taken, and leaves out what is not of the named database or crew', async () => {
+      const { port } = new URL(receiver.url);
+      const crew = 'support-reply';
+      const wanted = ['--database', 'harbour', '--crew', crew];
+      const args = ['dist/cli/main.js', 'listen', '--json', '--port', port, ...wanted];
+      const env = { ...process.env, ...environment };
+      const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+      try {
+        const output = outputOf(child);
+        const url = await eventually('listening', () => /Listening on (http:\S+)\./.exec(output.err)?.[1]);
+        expect(output.err).toContain(`Port ${port} is taken`);
+        expect(new URL(url).port).not.toBe(port);
+        const inputs = ['--input', 'customer_message=Where?', '--input', 'notes=none'];
+        const { kickoff_id } = await dataOf('crews', 'kickoff', crew, ...inputs);
+        for (const callback of [
+          { event: 'indexing.status_changed', database: 'elsewhere' },
+          { event: 'step', execution_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7' },
+          { event: 'async_job_completed', job_id: 'any' },
+          { event: 'indexing.status_changed', database: 'harbour' },
+          { event: 'step', execution_id: kickoff_id },
+        ]) {
+          expect((await fetch(url, { method: 'POST', body: JSON.stringify(callback) })).status).toBe(204);
+        }
+        const lines = await eventually('two lines', () => {
+          const complete = output.out.split('\n').slice(0, -1);
+          return complete.length >= 2 ? complete : undefined;
+        });
+        expect(lines.map((line) => JSON.parse(JSON.parse(line).body))).toEqual([
+          { event: 'indexing.status_changed', database: 'harbour' },
+          { event: 'step', execution_id: kickoff_id },
+        ]);
+        await dataOf('crews', 'cancel', crew, kickoff_id);
+      } finally {
+        child.kill('SIGINT');
+      }
+      await once(child, 'close');
+    });
+
+    test('the first authentication with a receiver shows the signing secret of payments once', async () => {
+      const key = (await makeKey(mongodbUri, 'remote-first-payment', 'payment_secret')).key;
+      const first = () =>
+        runCommand(['trigger', 'authentication', '--to', receiver.url], { ...environment, POSTBACK_API_KEY: key });
+      expect((await first()).out).toMatch(/shown only now: whsec_/);
+      expect((await first()).out).not.toContain('whsec_');
+    });
+
+    test('authentications are created, listed, shown and closed', async () => {
+      const created = await postback('payments', 'create', '--amount', '1250', '--currency', 'JPY');
+      expect(created.out).toMatch(/amount +1250 JPY\n(.|\n)*client secret +auth_/);
+      const id = /^authentication +(\S+)/.exec(created.out)![1]!;
+      expect((await postback('payments', 'list', '--status', 'started')).out).toMatch(
+        new RegExp(`${id} +1250 JPY +started`),
+      );
+      expect((await postback('payments', 'show', id)).out).not.toContain('client secret');
+      expect(await dataOf('payments', 'close', id)).toMatchObject({ status: 'closed' });
+      expect(await postback('payments', 'create', '--amount', '1', '--currency', 'xxx')).toMatchObject({ code: 1 });
+    });
+
+    test('at a terminal a command ends with the next command to try; not in a pipe, and not with --json', async () => {
+      const { isTTY } = process.stdout;
+      const shown = async (...args: string[]) => {
+        process.stdout.isTTY = true;
+        try {
+          return await runCommand(args, { ...environment, NO_COLOR: '1', TERM: 'xterm' });
+        } finally {
+          process.stdout.isTTY = isTTY;
+        }
+      };
+      const create = (name: string) => ['databases', 'create', name];
+      expect((await shown(...create('next-one'))).out).toBe(
+        'next-one is ready.\n\nNext: ./postback ingest examples --database next-one --watch\n',
+      );
+      expect((await shown(...create('next-two'), '--json')).out).not.toContain('Next:');
+      expect((await postback(...create('next-three'))).out).toBe('next-three is ready.\n');
     });
 
     test('verify checks a stored callback of any age', async () => {

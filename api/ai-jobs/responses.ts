@@ -57,11 +57,16 @@ const workflow = z
   .string()
   .meta({ description: 'For operators: the id of the workflow in Temporal that runs the job.' });
 
-export const polledJobSchema = jobSchema.extend({ error: polledError, workflow }).meta({ id: 'Job' });
+const subject = z
+  .string()
+  .nullable()
+  .meta({ description: 'The name of the file, or the beginning of the text; null when the input has neither.' });
+
+export const polledJobSchema = jobSchema.extend({ subject, error: polledError, workflow }).meta({ id: 'Job' });
 
 export const jobListSchema = listSchema(
   'jobs',
-  z.object({ ...job, finished_at: time.optional(), error: polledError, workflow }).meta({ id: 'JobSummary' }),
+  z.object({ ...job, subject, finished_at: time.optional(), error: polledError, workflow }).meta({ id: 'JobSummary' }),
 );
 
 /** A job in a list. */
@@ -75,6 +80,7 @@ export function summariseJob(record: AiJobRecord): z.input<typeof jobListSchema>
     subfeature,
     provider,
     model,
+    subject: record.subject ?? null,
     created_at: created_at.toISOString(),
     ...(finished_at ? { finished_at: finished_at.toISOString() } : {}),
     workflow: workflowIds.job(record),

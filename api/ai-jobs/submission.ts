@@ -6,7 +6,7 @@ import type { OutboundClient } from '../../domain/outbound.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/job-record.js';
 import { fileNotFound } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
-import type { Uploads } from '../../storage/ai-jobs/uploads.js';
+import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
@@ -15,6 +15,8 @@ import type { AiCatalogue, AvailableProvider } from './catalogue.js';
 
 /** A text that every quick provider reads in a fraction of a second. */
 const MAX_QUICK_CHARACTERS = 20_000;
+
+const SUBJECT_CHARACTERS = 100;
 
 export interface SubmissionDependencies {
   uploads: Uploads;
@@ -50,7 +52,7 @@ export async function readSubmission(
   if (webhook_receiver !== null) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
   if (available.metered) await deps.quotas.requireTokens(org, new Date());
-  const file_id = file === undefined ? null : await checkFile(deps, org, file);
+  const upload = file === undefined ? null : await checkFile(deps, org, file);
   const job = queuedJob(
     {
       org,
@@ -59,7 +61,8 @@ export async function readSubmission(
       provider,
       model,
       input: JSON.stringify(given.input),
-      file_id,
+      subject: subjectOf(input, upload),
+      file_id: upload?._id ?? null,
       webhook_receiver,
       user_parameters: request.user_webhook_parameters === undefined ? null : exactParameters(text),
       show_original_response: request.show_original_response,
@@ -130,15 +133,38 @@ function rejectExcessTokens(input: object, models: AvailableProvider['models'], 
   }
 }
 
-/** Checks that an uploaded file exists, or that a URL is allowed. @returns the id of the upload, null for a URL */
-async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<string | null> {
+/** Checks that an uploaded file exists, or that a URL is allowed. @returns the upload, null for a URL */
+async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<UploadRecord | null> {
   const reference = readFileReference(file);
   if ('url' in reference) {
     await rejectBlockedUrl(deps.outbound, 'input.file', reference.url);
     return null;
   }
-  if (await deps.uploads.findForOrg(org, reference.file_id)) return reference.file_id;
+  const upload = await deps.uploads.findForOrg(org, reference.file_id);
+  if (upload) return upload;
   throw fileNotFound(reference.file_id);
+}
+
+/** What people tell jobs apart by: the name of the file, or the beginning of the text or of the last message. */
+function subjectOf(input: object, upload: UploadRecord | null): string | undefined {
+  if (upload) return upload.filename;
+  const { file, text, messages } = input as { file?: string; text?: string; messages?: readonly { content: string }[] };
+  if (file !== undefined) {
+    // Without the query, which may hold a password.
+    const { host, pathname } = new URL(file);
+    return beginningOf(host + pathname);
+  }
+  const said = text ?? messages?.at(-1)?.content;
+  return typeof said === 'string' ? beginningOf(said) : undefined;
+}
+
+function beginningOf(text: string): string {
+  const line = text
+    .slice(0, 4 * SUBJECT_CHARACTERS)
+    .replace(/\s+/g, ' ')
+    .trim();
+  const characters = [...line];
+  return characters.length <= SUBJECT_CHARACTERS ? line : `${characters.slice(0, SUBJECT_CHARACTERS - 1).join('')}…`;
 }
 
 /** The client's parameters as canonical JSON, with the numbers as the client wrote them. */

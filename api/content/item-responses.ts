@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { asServed } from '../../domain/content/items.js';
 import { ITEM_TYPES } from '../../domain/content/search.js';
-import { INDEXING_STATUSES } from '../../domain/content/states.js';
+import { INDEXING_STATUSES, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
 import { ITEM_ERRORS, type ItemErrorCode } from '../../domain/extraction.js';
 import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { ItemRecord } from '../../storage/content/items.js';
@@ -54,6 +54,10 @@ export const statusesSchema = z.object({
           .enum(INDEXING_STATUSES)
           .nullable()
           .meta({ description: 'The status of the newest version; null for an unknown id.' }),
+        failed_step: z
+          .enum(UNFINISHED_INDEXING_STATUSES)
+          .nullable()
+          .meta({ description: 'With `errored`: the status in which the version failed, where it is known.' }),
         version: z.int().nullable().meta({ description: 'The newest version. Each replacement counts one.' }),
         served_version: servedVersion,
         error_code: z

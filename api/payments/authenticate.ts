@@ -17,7 +17,10 @@ export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
       throw new ServiceError('UNAUTHORIZED', 'The api-key is missing, unknown, expired or revoked.');
     }
     if (principal.kind !== 'payment_secret') {
-      throw new ServiceError('FORBIDDEN', `A key of kind ${principal.kind} is not allowed here; use a secret key.`);
+      throw new ServiceError(
+        'FORBIDDEN',
+        `A key of kind ${principal.kind} is not allowed here. This needs a key of kind payment_secret.`,
+      );
     }
     ctx.state.principal = principal;
     await next();

@@ -79,7 +79,8 @@ export function deliveryRoutes(
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, ({ from, limit }) =>
           clientDeliveries.list(scopeOf(ctx), filter, { before: from, limit }),
         );
-        respond({ deliveries: records.map(describeDelivery), count: records.length, next_cursor });
+        const deliveries = records.map((record) => describeDelivery(record, mayHandle(ctx.state.principal, record)));
+        respond({ deliveries, count: records.length, next_cursor });
       },
     ),
   );

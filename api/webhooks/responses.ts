@@ -64,6 +64,10 @@ const deliverySchema = z
     status: z.enum(DELIVERY_STATES),
     indexing_status: z.enum(INDEXING_STATUSES).nullable(),
     event_type: z.string(),
+    url: z
+      .string()
+      .nullable()
+      .meta({ description: 'The receiver of the last attempt. Null before it, and for a key that may not read it.' }),
     attempts: z.int(),
     error_code: z.string().nullable().meta({ description: 'Why the last attempt failed, such as `HTTP_503`.' }),
     error_message: z.string().nullable(),
@@ -78,7 +82,6 @@ export const deliveryListSchema = listSchema('deliveries', deliverySchema, 'Newe
 
 export const deliveryDetailSchema = deliverySchema
   .extend({
-    url: z.string().nullable().meta({ description: 'The URL of the last attempt.' }),
     payload: z
       .union([indexingEventSchema, z.record(z.string(), z.unknown())])
       .nullable()
@@ -107,8 +110,8 @@ export const deliveryDetailSchema = deliverySchema
 
 export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: z.literal(true), message });
 
-/** A delivery in a list. */
-export function describeDelivery(record: DeliveryRecord) {
+/** A delivery in a list; without address when the key may not read it. */
+export function describeDelivery(record: DeliveryRecord, isReadable: boolean) {
   return {
     delivery_id: record._id,
     doc_id: record.doc_id,
@@ -116,6 +119,7 @@ export function describeDelivery(record: DeliveryRecord) {
     status: record.status,
     indexing_status: record.indexing_status,
     event_type: record.event_type,
+    url: isReadable ? record.url : null,
     attempts: record.attempts,
     error_code: record.error_code,
     error_message: record.error_message,
@@ -131,8 +135,7 @@ export function describeDeliveryDetail(record: DeliveryRecord, isReadable: boole
   const { message } = record;
   const body = message ? (JSON.parse(message.body) as Record<string, unknown>) : record.payload;
   return {
-    ...describeDelivery(record),
-    url: isReadable ? record.url : null,
+    ...describeDelivery(record, isReadable),
     payload: isReadable ? body : null,
     attempt_log: record.attempt_log.map((entry) => ({
       ...entry,

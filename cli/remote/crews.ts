@@ -1,6 +1,6 @@
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
 import { CREW_TASK_STATUS_TABLE, EXECUTION_STATUS_TABLE } from '../../domain/crews/states.js';
-import { fields, localTime, paint, paintState, print, table } from './output.js';
+import { commandFor, fields, localTime, paint, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
 interface KickoffOptions extends ServerOptions {
@@ -14,7 +14,10 @@ interface KickoffOptions extends ServerOptions {
 export async function listCrews(options: ServerOptions): Promise<void> {
   const data = await bodyOf(findServer(options).client('crew_org').GET('/crews'));
   const rows = data.crews.map(({ name, tasks, inputs }) => [name, tasks.length, inputs.join(', ')]);
-  print({ json: options.json, data }, () => {
+  const [first] = data.crews;
+  const inputs = first?.inputs.flatMap((name) => ['--input', `${name}=…`]) ?? [];
+  const next = first && commandFor(options, 'crews', 'kickoff', first.name, ...inputs);
+  print({ json: options.json, data, next }, () => {
     const problems = data.invalid.map(({ name, problems }) => `${paint('red', '✗')} ${name}: ${problems.join('; ')}`);
     const warnings = data.crews.flatMap(({ name, warnings }) =>
       warnings.map((text) => `${paint('yellow', '!')} ${name}: ${text}`),
@@ -30,7 +33,7 @@ export async function kickoff(crew: string, { input, webhook, header, ...options
   const body = { inputs: input, ...urls, webhookHeaders: header };
   const call = client.POST('/crews/{crew}/kickoff', { params: { path: { crew } }, body });
   const data = await bodyOf(call);
-  print({ json: options.json, data }, () => data.kickoff_id);
+  print({ json: options.json, data, next: statusOf(options, crew, data.kickoff_id) }, () => data.kickoff_id);
 }
 
 /** `postback crews status` */
@@ -39,7 +42,11 @@ export async function showExecution(crew: string, kickoff_id: string, options: S
   const data = await bodyOf(
     client.GET('/crews/{crew}/{kickoff_id}/status', { params: { path: { crew, kickoff_id } } }),
   );
-  print({ json: options.json, data }, () => {
+  const waits = data.status === 'pending_human_input';
+  const next = waits
+    ? commandFor(options, 'crews', 'approve', kickoff_id)
+    : data.status === 'running' && statusOf(options, crew, kickoff_id);
+  print({ json: options.json, data, next }, () => {
     const { status, error, deadline = null, progress, tasks, result } = data;
     const done = `${progress.completed_tasks} of ${progress.total_tasks} tasks`;
     const rows = tasks.map((task) => [
@@ -76,13 +83,19 @@ export async function listExecutions(
   const rows = executions.map(({ execution_id, status, current_task, created_at }) => {
     return [execution_id, paintState(EXECUTION_STATUS_TABLE, status), current_task, localTime(created_at)];
   });
-  print({ json: options.json, data: { executions } }, () => table(['execution', 'status', 'task', 'created'], rows));
+  const [newest] = executions;
+  const next = newest && statusOf(options, crew, newest.execution_id);
+  print({ json: options.json, data: { executions }, next }, () =>
+    table(['execution', 'status', 'task', 'created'], rows),
+  );
 }
 
 /** `postback crews waiting`: prints the outputs that wait for a person. */
 export async function listWaiting(options: ServerOptions): Promise<void> {
   const waiting = await collect(listAllWaiting(findServer(options).client('crew_org')));
-  print({ json: options.json, data: { waiting } }, () => {
+  const [first] = waiting;
+  const next = first && commandFor(options, 'crews', 'approve', first.execution_id);
+  print({ json: options.json, data: { waiting }, next }, () => {
     const shown = waiting.map(({ crew, execution_id, task_id, agent, output, waiting_since, deadline, review_url }) => {
       const since = localTime(waiting_since ?? null);
       return `${fields({ crew, execution: execution_id, task: task_id, agent, since, deadline: localTime(deadline ?? null), review: review_url ?? null })}\n\n${output}`;
@@ -104,7 +117,8 @@ export async function respond(
   const data = await bodyOf(client.POST('/crews/{crew}/resume', { params: { path: { crew: output.crew } }, body }));
   const receivers = [...new Set(Object.values(urls).filter((url) => url !== undefined))];
   const goOn = receivers.length > 0 && `Callbacks go on to ${receivers.join(', ')}.`;
-  print({ json: options.json, data }, () => [data.message, goOn, data.warning].filter(Boolean).join('\n'));
+  const next = statusOf(options, output.crew, execution_id);
+  print({ json: options.json, data, next }, () => [data.message, goOn, data.warning].filter(Boolean).join('\n'));
 }
 
 /** @param webhook a receiver of all events, false for none; by default the receivers stay */
@@ -121,8 +135,10 @@ export async function cancelExecution(crew: string, kickoff_id: string, options:
   const data = await bodyOf(
     client.POST('/crews/{crew}/{kickoff_id}/cancel', { params: { path: { crew, kickoff_id } } }),
   );
-  print({ json: options.json, data }, () => data.message);
+  print({ json: options.json, data, next: statusOf(options, crew, kickoff_id) }, () => data.message);
 }
+
+const statusOf = (options: ServerOptions, crew: string, id: string) => commandFor(options, 'crews', 'status', crew, id);
 
 function listAllWaiting(client: Postback): AsyncGenerator<Schemas['WaitingOutput']> {
   return everyEntry(async (cursor) => {

@@ -1,7 +1,7 @@
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
 import { DELIVERY_STATE_TABLE } from '../../domain/webhooks/states.js';
 import { type DeliveryEvent, describeEvent, readEvents } from './events.js';
-import { fields, localTime, paintState, print, table } from './output.js';
+import { commandFor, fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type Server, type ServerOptions } from './server.js';
 
 /** Whose deliveries: those of all services, or of items, AI jobs or a crew only. */
@@ -40,14 +40,19 @@ export async function listDeliveries({ status, docId, limit, ...options }: ListO
     ];
   });
   const head = ['delivery', 'event', 'of', 'status', 'attempts', 'error', 'updated'];
-  print({ json: options.json, data: { deliveries } }, () => table(head, rows));
+  const [first] = deliveries;
+  const ways = first ? ['deliveries', 'show', first.delivery_id, ...ofCrew(options)] : ['listen', '--register'];
+  print({ json: options.json, data: { deliveries }, next: commandFor(options, ...ways) }, () => table(head, rows));
 }
 
 /** `postback deliveries show`: prints a delivery with its attempts and its payload. */
 export async function showDelivery(id: string, options: ServiceOptions): Promise<void> {
   const server = findServer(options);
   const delivery = await routes(server, options).show(id);
-  print({ json: options.json, data: delivery }, () => {
+  const retry =
+    ['failed', 'permanently_failed'].includes(delivery.status) &&
+    commandFor(options, 'deliveries', 'retry', id, ...ofCrew(options));
+  print({ json: options.json, data: delivery, next: retry }, () => {
     const { attempt_log, payload, status, created_at, updated_at, next_attempt_at, workflow, ...others } = delivery;
     const rows = attempt_log.map(({ at, status_code, duration_ms, error, answer }) => {
       return [localTime(at), status_code, `${duration_ms} ms`, error, answer?.slice(0, 60)];
@@ -65,7 +70,8 @@ export async function showDelivery(id: string, options: ServiceOptions): Promise
 /** `postback deliveries retry` */
 export async function retryDelivery(id: string, options: ServiceOptions): Promise<void> {
   const result = await routes(findServer(options), options).retry(id);
-  print({ json: options.json, data: result }, () => result.message);
+  const next = commandFor(options, 'deliveries', 'show', id, ...ofCrew(options));
+  print({ json: options.json, data: result, next }, () => result.message);
 }
 
 /** `postback deliveries tail`: prints each delivery when its state changes, until Ctrl-C. */
@@ -83,6 +89,8 @@ export async function tailDeliveries({ items, jobs, crew, ...options }: ServiceO
     else console.log(describeEvent(event));
   }
 }
+
+const ofCrew = ({ crew }: ServiceOptions) => (crew === undefined ? [] : ['--crew', crew]);
 
 /** The routes for deliveries: of all services, and those that each service has under its own path. */
 function routes(server: Server, { items, jobs, crew }: ServiceOptions) {

@@ -1,5 +1,5 @@
 import { type KeyKind, keyKindOf } from '../../domain/api-keys.js';
-import { print } from './output.js';
+import { print, quotedForShell } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
 /** The variables that the guides use for keys. */
@@ -23,10 +23,7 @@ export function printEnvironment(options: ServerOptions): void {
   };
   print({ json: options.json, data }, () =>
     Object.entries(data)
-      .map(([name, value]) => `export ${name}=${quoted(value)}`)
+      .map(([name, value]) => `export ${name}=${quotedForShell(value)}`)
       .join('\n'),
   );
 }
-
-/** For shells. */
-const quoted = (value: string) => `'${value.replaceAll("'", "'\\''")}'`;

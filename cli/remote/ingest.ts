@@ -10,7 +10,8 @@ import { INDEXING_STATUS_TABLE, INDEXING_STATUSES } from '../../domain/content/s
 import { isFinalState } from '../../domain/state-machine.js';
 import { readEvents } from './events.js';
 import { FileOnDisk } from './file-on-disk.js';
-import { isTerminal, paint, paintState, print } from './output.js';
+import { inside } from './items.js';
+import { commandFor, isTerminal, paint, paintState, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
 interface IngestOptions extends ServerOptions {
@@ -54,7 +55,10 @@ export async function ingest(paths: readonly string[], options: IngestOptions): 
   if (options.watch) await watch(client, outcomes, options);
 
   const failed = outcomes.filter(({ status }) => status === 'errored');
-  print({ json: options.json, data: { results: outcomes, failed_count: failed.length } }, () =>
+  const into = inside(options.database, options.collection);
+  const ways = options.watch ? ['query', 'How often does the lamp flash?'] : ['items', 'list'];
+  const next = commandFor(options, ...ways, ...into);
+  print({ json: options.json, data: { results: outcomes, failed_count: failed.length }, next }, () =>
     summary(outcomes, failed),
   );
   if (failed.length > 0) process.exitCode = 1;

@@ -1,6 +1,6 @@
-import { bodyOf } from '../../client/index.js';
+import { bodyOf, type Schemas } from '../../client/index.js';
 import { INDEXING_STATUS_TABLE, type IndexingStatus } from '../../domain/content/states.js';
-import { byteSize, fields, localTime, paint, paintState, print, table } from './output.js';
+import { byteSize, commandFor, fields, localTime, paint, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
 interface ItemOptions extends ServerOptions {
@@ -13,6 +13,12 @@ interface ListOptions extends ItemOptions {
   limit: number;
 }
 
+/** The options that name a collection. */
+export function inside(database: string, collection: string | undefined): string[] {
+  const isDefault = collection === undefined || collection === 'default';
+  return ['--database', database, ...(isDefault ? [] : ['--collection', collection])];
+}
+
 /** `postback items list` */
 export async function listItems({ database, collection, status, limit, ...options }: ListOptions): Promise<void> {
   const client = findServer(options).client();
@@ -22,10 +28,12 @@ export async function listItems({ database, collection, status, limit, ...option
     return { entries: data.items, next: data.next_cursor };
   }, limit);
   const items = await collect(pages);
-  const rows = items.map(({ id, collection, type, indexing_status, source, updated_at, error_code }) => {
+  const rows = items.map((item) => {
+    const { id, collection, type, indexing_status, source, updated_at, error_code } = item;
     const size = source.size === null ? '' : byteSize(source.size);
     return [
       id,
+      titleOf(item),
       collection,
       type,
       paintState(INDEXING_STATUS_TABLE, indexing_status),
@@ -34,8 +42,16 @@ export async function listItems({ database, collection, status, limit, ...option
       localTime(updated_at),
     ];
   });
-  const head = ['id', 'collection', 'type', 'status', 'error', 'size', 'updated'];
-  print({ json: options.json, data: { items } }, () => table(head, rows));
+  const head = ['id', 'title', 'collection', 'type', 'status', 'error', 'size', 'updated'];
+  const first = items[0];
+  const next = first && commandFor(options, 'items', 'show', first.id, ...inside(database, first.collection));
+  print({ json: options.json, data: { items }, next }, () => table(head, rows));
+}
+
+/** The title, or of a connector's item the address, shortened. */
+function titleOf({ title, additional_metadata: { connector_id, source } }: Schemas['Item']): string {
+  const whole = title ?? (connector_id === undefined ? '' : String(source));
+  return whole.length <= 50 ? whole : `${[...whole].slice(0, 49).join('')}…`;
 }
 
 /** `postback items show`: prints an item with its text. */
@@ -49,7 +65,8 @@ export async function showItem(id: string, { database, collection, ...options }:
     return { entries: page.data.chunks, next: page.data.next_cursor };
   });
   const chunks = await collect(rest);
-  print({ json: options.json, data: { ...data, chunks, next_cursor: null } }, () => {
+  const next = commandFor(options, 'query', 'What is this about?', ...inside(database, data.collection));
+  print({ json: options.json, data: { ...data, chunks, next_cursor: null }, next }, () => {
     const { title, type, indexing_status, error_code, error_message, metadata, updated_at } = data;
     const details = {
       id,
@@ -72,7 +89,7 @@ export async function deleteItems(ids: readonly string[], options: ItemOptions):
   const { database, collection, json } = options;
   const client = findServer(options).client();
   const { data } = await bodyOf(client.DELETE('/context', { body: { database, collection, ids: [...ids] } }));
-  print({ json, data }, () => {
+  print({ json, data, next: commandFor(options, 'items', 'list', ...inside(database, collection)) }, () => {
     const missing = data.not_found.map((id) => `${paint('red', '✗')} ${id} does not exist`);
     return [`${data.deleted_count} deleted`, ...missing].join('\n');
   });

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
 import { JOB_STATUS_TABLE } from '../../domain/ai-jobs/states.js';
 import { FileOnDisk } from './file-on-disk.js';
-import { fields, localTime, paintState, print, table } from './output.js';
+import { commandFor, fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
 
 interface RunOptions extends ServerOptions {
@@ -35,13 +35,16 @@ export async function runJob(model: string, file: string | undefined, options: R
       },
     }),
   );
-  if (options.wait) return printJob(await ended(client, job.job_id), json);
-  print({ json, data: job }, () => `${job.job_id}  ${paintState(JOB_STATUS_TABLE, job.status)}`);
+  if (options.wait) return printJob(await ended(client, job.job_id), options);
+  print(
+    { json, data: job, next: commandFor(options, 'jobs', 'show', job.job_id) },
+    () => `${job.job_id}  ${paintState(JOB_STATUS_TABLE, job.status)}`,
+  );
 }
 
 /** `postback jobs show` */
 export async function showJob(job_id: string, options: ServerOptions): Promise<void> {
-  printJob(await getJob(findServer(options).client(), job_id), options.json);
+  printJob(await getJob(findServer(options).client(), job_id), options);
 }
 
 /** `postback jobs list` */
@@ -52,30 +55,40 @@ export async function listJobs({ limit, ...options }: ServerOptions & { limit: n
     return { entries: data.jobs, next: data.next_cursor };
   }, limit);
   const jobs = await collect(pages);
-  const rows = jobs.map(({ job_id, feature, subfeature, provider, status, created_at, error }) => {
+  const rows = jobs.map(({ job_id, feature, subfeature, provider, subject, status, created_at, error }) => {
     return [
       job_id,
+      subject,
       `${feature}/${subfeature}/${provider}`,
       paintState(JOB_STATUS_TABLE, status),
       localTime(created_at),
       error?.message,
     ];
   });
-  print({ json: options.json, data: { jobs } }, () => table(['job', 'model', 'status', 'created', 'error'], rows));
+  const next = jobs[0] && commandFor(options, 'jobs', 'show', jobs[0].job_id);
+  print({ json: options.json, data: { jobs }, next }, () =>
+    table(['job', 'of', 'model', 'status', 'created', 'error'], rows),
+  );
 }
 
 /** `postback jobs cancel` */
 export async function cancelJob(job_id: string, options: ServerOptions): Promise<void> {
   const client = findServer(options).client();
   const result = await bodyOf(client.DELETE('/v3/ai/async/{job_id}', { params: { path: { job_id } } }));
-  print({ json: options.json, data: result }, () => `${job_id} is being cancelled.`);
+  print(
+    { json: options.json, data: result, next: commandFor(options, 'jobs', 'show', job_id) },
+    () => `${job_id} is being cancelled.`,
+  );
 }
 
 /** `postback jobs models` */
 export async function listModels(options: ServerOptions): Promise<void> {
   const { models } = await bodyOf(findServer(options).client().GET('/v3/ai/models'));
   const rows = models.map(({ model, takes, summary }) => [model, takes, summary]);
-  print({ json: options.json, data: { models } }, () => table(['model', 'takes', ''], rows));
+  const sample = 'text/language_detection/eld';
+  const runs = models.some(({ model }) => model === sample);
+  const next = runs && commandFor(options, 'jobs', 'run', sample, '--text', 'Guten Morgen, liebe Leute', '--wait');
+  print({ json: options.json, data: { models }, next }, () => table(['model', 'takes', ''], rows));
 }
 
 async function upload(client: Postback, path: string): Promise<string> {
@@ -94,12 +107,15 @@ async function ended(client: Postback, job_id: string): Promise<Schemas['Job']> 
   }
 }
 
-function printJob(job: Schemas['Job'], json: boolean | undefined): void {
-  print({ json, data: job }, () => {
-    const { job_id, status, feature, subfeature, provider, error, output, finished_at = null } = job;
+function printJob(job: Schemas['Job'], options: ServerOptions): void {
+  const ended = job.status === 'success' || job.status === 'fail';
+  const next = commandFor(options, 'jobs', ...(ended ? ['list'] : ['show', job.job_id]));
+  print({ json: options.json, data: job, next }, () => {
+    const { job_id, status, feature, subfeature, provider, subject, error, output, finished_at = null } = job;
     const model = `${feature}/${subfeature}/${provider}`;
     const details = {
       job: job_id,
+      of: subject,
       model,
       status: paintState(JOB_STATUS_TABLE, status),
       finished: localTime(finished_at),

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { bodyOf } from '../../client/index.js';
@@ -19,6 +19,10 @@ interface ListenOptions extends VerifyOptions {
   /** Register this receiver for the indexing webhooks of the organisation, while it runs. */
   register?: boolean;
   forwardTo?: string;
+  /** Only the indexing webhooks of this database. */
+  database?: string;
+  /** Only the callbacks of this crew. */
+  crew?: string;
 }
 
 interface Callback {
@@ -27,6 +31,7 @@ interface Callback {
   job_id?: string;
   execution_id?: string;
   authentication_id?: string;
+  database?: string;
   status?: string;
   test?: true;
 }
@@ -36,12 +41,17 @@ const HOP_HEADERS = ['host', 'connection', 'content-length', 'transfer-encoding'
 
 const NO_SECRET = 'No signing secret (--secret, --register): only callbacks of AI jobs are verified.';
 
-/** `postback listen`: receives callbacks, checks their signatures, prints and forwards them, until Ctrl-C. */
+/**
+ * `postback listen`: receives callbacks, checks their signatures, prints and forwards them, until Ctrl-C. Those that are not of
+ * the named database or crew are accepted, and nothing else.
+ */
 export async function listen(options: ListenOptions): Promise<void> {
   const stopped = stopRequested();
   const keys = await callbackKeys(options);
+  const isWanted = createFilter(options);
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
+    if (!(await isWanted(parsed(body)))) return void response.writeHead(204).end();
     const failure = checkCallback(body, request.headers, keys);
     // Without a key, the callback is neither right nor wrong.
     const checked = !failure?.startsWith('missing_secret');
@@ -51,10 +61,10 @@ export async function listen(options: ListenOptions): Promise<void> {
     console.log(options.json ? asJson(request, body, failure) : asLine(body, failure, status, checked));
     response.writeHead(status, forwarded?.headers ?? {}).end(forwarded?.body);
   });
-  server.listen(options.port, '127.0.0.1');
-  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+  await listenOn(server, options.port).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;
-    throw new Error(`Port ${options.port} is taken. Choose another with --port, or leave it out for a free one.`);
+    console.error(`Port ${options.port} is taken, so a free one is used.`);
+    return listenOn(server, 0);
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   try {
@@ -67,6 +77,30 @@ export async function listen(options: ListenOptions): Promise<void> {
     server.closeAllConnections();
     server.close();
   }
+}
+
+async function listenOn(server: Server, port: number): Promise<void> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+}
+
+/** @returns whether a callback is of the named database or crew; without names, every callback is wanted */
+function createFilter({ database, crew, ...options }: ListenOptions): (callback: Callback) => Promise<boolean> {
+  if (database === undefined && crew === undefined) return async () => true;
+  const client = crew === undefined ? undefined : findServer(options).client('crew_org');
+  const executions = new Map<string, Promise<boolean>>();
+  // Callbacks of crews do not name the crew.
+  const isOfCrew = async (kickoff_id: string) => {
+    const path = { crew: crew!, kickoff_id };
+    return (await client!.GET('/crews/{crew}/{kickoff_id}/status', { params: { path } })).response.ok;
+  };
+  return async (callback) => {
+    if (callback.database !== undefined) return callback.database === database;
+    const { execution_id: id } = callback;
+    if (client === undefined || id === undefined) return false;
+    if (!executions.has(id)) executions.set(id, isOfCrew(id));
+    return executions.get(id)!;
+  };
 }
 
 async function register(url: string, options: ListenOptions, keys: CallbackKeys): Promise<() => Promise<void>> {

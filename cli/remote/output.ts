@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
 import type { StateTable, Tone } from '../../domain/state-machine.js';
+import { COMMANDS } from '../commands.js';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -21,10 +22,31 @@ export function paintState(table: StateTable, state: string, text = state): stri
   return paint(STYLES[table[state]?.tone ?? 'idle'], text);
 }
 
-/** Prints data as JSON when that was asked for, else as `text` says. */
-export function print({ json, data }: { json?: boolean | undefined; data: unknown }, text: () => string): void {
+/**
+ * Prints data as JSON when that was asked for, else as `text` says.
+ * @param output `next` is a command to try, which people at a terminal read below the text
+ */
+export function print(
+  { json, data, next }: { json?: boolean | undefined; data: unknown; next?: string | false | undefined },
+  text: () => string,
+): void {
   console.log(json ? JSON.stringify(data, null, 2) : text());
+  if (next && !json && isTerminal()) console.log(paint('dim', `\nNext: ${COMMANDS.postback} ${next}`));
 }
+
+/**
+ * A command to paste into a shell, for the server that the present command uses.
+ * @param words its words, without `postback`; undefined ones are left out
+ */
+export function commandFor({ profile }: { profile?: string }, ...words: readonly (string | undefined)[]): string {
+  const all = [...words, ...(profile === undefined ? [] : ['--profile', profile])];
+  return all.flatMap((word) => (word === undefined ? [] : [shellWord(word)])).join(' ');
+}
+
+/** A word as a shell reads it: in quotes where it needs them. */
+const shellWord = (word: string) => (/^[\w./:@%+=,-]+$/.test(word) ? word : quotedForShell(word));
+
+export const quotedForShell = (value: string) => `'${value.replaceAll("'", "'\\''")}'`;
 
 /** @returns a table without borders; a sentence when it has no rows */
 export function table(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
@@ -50,7 +72,9 @@ export function table(head: readonly string[], rows: readonly (readonly unknown[
 
 /** Prints that rows of two columns, name and value. */
 export function fields(values: Record<string, unknown>): string {
-  const shown = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const shown = Object.entries(values).filter(
+    ([, value]) => value !== null && value !== undefined && value !== '' && value !== false,
+  );
   const width = Math.max(...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${paint('dim', name.padEnd(width))}  ${value}`).join('\n');
 }

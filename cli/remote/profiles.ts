@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { keyKindOf } from '../../domain/api-keys.js';
-import { print, table } from './output.js';
+import { commandFor, print, table } from './output.js';
 
 /** A server and the keys for it, under a name. */
 export interface Profile {
@@ -16,7 +16,10 @@ type Profiles = Record<string, Profile>;
 export function addProfile(name: string, { url, key, json }: { url: string; key: string[]; json?: boolean }): void {
   if (!URL.canParse(url)) throw new Error(`"${url}" is not a URL such as https://postback.example.com`);
   writeProfiles({ ...readProfiles(process.env), [name]: { url, keys: key } });
-  print({ json, data: { name, url } }, () => `Saved. Use it with --profile ${name}, or POSTBACK_PROFILE=${name}.`);
+  print(
+    { json, data: { name, url }, next: commandFor({ profile: name }, 'databases', 'list') },
+    () => `Saved. Use it with --profile ${name}, or POSTBACK_PROFILE=${name}.`,
+  );
 }
 
 /** `postback profiles list`: prints the profiles without their keys. */

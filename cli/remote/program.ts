@@ -1,6 +1,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { INDEXING_STATUSES } from '../../domain/content/states.js';
 import { STREAMED_EVENTS } from '../../domain/events/events.js';
+import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import { DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { withDetails } from './server.js';
 import { TRIGGERS } from './trigger.js';
@@ -19,9 +20,10 @@ export function addRemoteCommands(program: Command): void {
   addCallbacks(program);
   addDeliveries(program);
   addEvents(program);
-  program.commandsGroup('AI jobs, crews and access:');
+  program.commandsGroup('AI jobs, crews, payments and access:');
   addJobs(program);
   addCrews(program);
+  addPayments(program);
   addProfiles(program);
   addEnvironment(program);
   remote(program.command('usage'))
@@ -172,8 +174,14 @@ function addAssistants(program: Command): void {
 function addCallbacks(program: Command): void {
   withKeys(remote(program.command('listen')))
     .description('receive callbacks on this machine, verify and print them, until Ctrl-C')
-    .addOption(new Option('--port <number>', 'port on loopback').argParser(asNumber).default(0, 'a free one'))
+    .addOption(
+      new Option('--port <number>', 'port on loopback; a free one when it is taken')
+        .argParser(asNumber)
+        .default(0, 'a free one'),
+    )
     .option('--register', 'register it for the indexing webhooks of the organisation while it runs')
+    .option('--database <name>', 'only the indexing webhooks of this database')
+    .option('--crew <name>', 'only the callbacks of this crew')
     .option('--forward-to <url>', 'pass verified callbacks on, and respond as this receiver does')
     .action(run(async (options) => (await import('./listen.js')).listen(options)));
 
@@ -264,6 +272,30 @@ function addCrews(program: Command): void {
     .argument('<crew>')
     .argument('<execution>')
     .action(run(async (options, crew, id) => (await import('./crews.js')).cancelExecution(crew, id, options)));
+}
+
+function addPayments(program: Command): void {
+  const payments = program.command('payments').description('create, list and close payment authentications');
+  remote(payments.command('create'))
+    .description('create an authentication and print its client secret once')
+    .requiredOption('--amount <number>', "in the currency's minor unit: 1250 is 12.50", asNumber)
+    .requiredOption('--currency <code>', 'such as EUR')
+    .option('--return-url <url>', 'where the customer goes afterwards')
+    .option('--webhook <url>', 'receiver of the callback when it has ended')
+    .action(run(async (options) => (await import('./payments.js')).createAuthentication(options)));
+  remote(payments.command('list'))
+    .description('list authentications, the newest first')
+    .addOption(new Option('--status <status>', 'only those in this state').choices(AUTHENTICATION_STATES))
+    .option('--limit <number>', 'the maximum number of entries', asNumber, LIST_LIMIT)
+    .action(run(async (options) => (await import('./payments.js')).listAuthentications(options)));
+  remote(payments.command('show'))
+    .description('print an authentication and the decision of its eligibility check')
+    .argument('<id>')
+    .action(run(async (options, id) => (await import('./payments.js')).showAuthentication(id, options)));
+  remote(payments.command('close'))
+    .description('close an authentication: the payment is done')
+    .argument('<id>')
+    .action(run(async (options, id) => (await import('./payments.js')).closeAuthentication(id, options)));
 }
 
 /** Adds the options that say how signatures are checked. */

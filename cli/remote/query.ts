@@ -1,5 +1,6 @@
 import { bodyOf, type Schemas } from '../../client/index.js';
-import { fields, paint, print } from './output.js';
+import { inside } from './items.js';
+import { commandFor, fields, paint, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
 interface QueryOptions extends ServerOptions {
@@ -31,7 +32,11 @@ export async function query(words: readonly string[], options: QueryOptions): Pr
     max_tokens: maxTokens,
   };
   const { data } = await bodyOf(findServer(options).client().POST('/query', { body }));
-  print({ json: options.json, data }, () => {
+  const first = data.chunks[0];
+  const next = first
+    ? commandFor(options, 'items', 'show', first.source_id, ...inside(database, first.collection))
+    : commandFor(options, 'items', 'list', ...inside(database, collection));
+  print({ json: options.json, data, next }, () => {
     const hits = data.chunks.map((hit, place) => showHit(hit, place + 1));
     const relations = data.graph.relations.map(({ source, relation, target }) => {
       return `${source} ${paint('magenta', `—${relation}→`)} ${target}`;

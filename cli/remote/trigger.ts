@@ -1,5 +1,5 @@
 import { bodyOf } from '../../client/index.js';
-import { print } from './output.js';
+import { commandFor, print } from './output.js';
 import { findServer, type Server, type ServerOptions } from './server.js';
 
 interface TriggerOptions extends ServerOptions {
@@ -26,7 +26,10 @@ export async function trigger(kind: Trigger, options: TriggerOptions): Promise<v
     crew: () => triggerCrew(server, receiverOf(options), options.crew),
     authentication: () => triggerAuthentication(server, receiverOf(options)),
   }[kind]();
-  print({ json: options.json, data: started }, () => started.message);
+  print(
+    { json: options.json, data: started, next: commandFor(options, 'deliveries', 'list', '--limit', '5') },
+    () => started.message,
+  );
   if (started.delivered === false) process.exitCode = 1;
 }
 
@@ -68,7 +71,16 @@ async function triggerCrew(server: Server, url: string, wanted: string | undefin
 async function triggerAuthentication(server: Server, webhook_url: string): Promise<Triggered> {
   const client = server.client('payment_secret');
   const body = { amount: 100, currency: 'EUR', webhook_url } as const;
-  const { authentication_id: id } = await bodyOf(client.POST('/authentication', { body }));
+  const { authentication_id: id, webhook_signing_secret: secret } = await bodyOf(
+    client.POST('/authentication', { body }),
+  );
   await bodyOf(client.POST('/authentication/{id}/close', { params: { path: { id } } }));
-  return { authentication_id: id, message: `Authentication ${id}: its end is reported to ${webhook_url}.` };
+  const message = `Authentication ${id}: its end is reported to ${webhook_url}.`;
+  if (secret === undefined) return { authentication_id: id, message };
+  // The first authentication with a receiver generates it. No other response has it.
+  return {
+    authentication_id: id,
+    webhook_signing_secret: secret,
+    message: `${message}\nThe signing secret of your payments, which is shown only now: ${secret}`,
+  };
 }

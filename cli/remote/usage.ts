@@ -1,13 +1,17 @@
 import { bodyOf } from '../../client/index.js';
-import { byteSize, print, table } from './output.js';
+import { byteSize, fields, print, table } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
 /** `postback usage`: prints what the organisation of the key uses, and its limits. */
 export async function showUsage(options: ServerOptions): Promise<void> {
   const { data } = await bodyOf(findServer(options).client().GET('/usage'));
-  const rows = Object.entries(data).map(([name, { used, limit }]) => {
+  const { organisation, ...quotas } = data;
+  const rows = Object.entries(quotas).map(([name, { used, limit }]) => {
     const show = name === 'stored_bytes' ? byteSize : String;
     return [name, show(used), limit === null ? 'unlimited' : show(limit)];
   });
-  print({ json: options.json, data }, () => table(['quota', 'used', 'limit'], rows));
+  print(
+    { json: options.json, data },
+    () => `${fields({ organisation })}\n\n${table(['quota', 'used', 'limit'], rows)}`,
+  );
 }

@@ -12,7 +12,7 @@ import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
-const KICKOFF = `npx postback crews kickoff support-reply \\
+const KICKOFF = `./postback crews kickoff support-reply \\
   --input customer_message="Where is my parcel?" --input notes="Parcels take two days."`;
 
 /** @param {{ parameters: Record<string, string> }} props */
@@ -182,7 +182,7 @@ function ExecutionList({ crew, names, id }) {
     ${
       list.data &&
       (list.data.length === 0
-        ? html`<${ui.Empty} title=${crew ? 'This crew has not run yet.' : 'No crew has run yet.'}>${crew ? html`<${ui.Command}>${`npx postback crews kickoff ${crew}`}</${ui.Command}>` : 'Each execution is listed here with its tasks and their outputs.'}</${ui.Empty}>`
+        ? html`<${ui.Empty} title=${crew ? 'This crew has not run yet.' : 'No crew has run yet.'}>${crew ? html`<${ui.Command}>${`./postback crews kickoff ${crew}`}</${ui.Command}>` : 'Each execution is listed here with its tasks and their outputs.'}</${ui.Empty}>`
         : html`
           <${ui.Table} label="Executions" columns=${columns} rows=${list.data} open=${id}
             keyOf=${(/** @type {Execution} */ { execution_id }) => execution_id}

@@ -83,7 +83,7 @@ function Registration() {
     return html`
       <div class="notice">
         <span>No receiver is registered, so items are indexed without webhooks. Try it on this machine:</span>
-        <${ui.Command}>npx postback listen --register</${ui.Command}>
+        <${ui.Command}>./postback listen --register</${ui.Command}>
       </div>
     `;
   }

@@ -11,7 +11,7 @@ import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
-/** An item's steps; one that failed is at none of them. */
+/** An item's steps. */
 const STEP_NAMES = /** @type {Record<string, string>} */ ({
   queued: 'Queued',
   processing: 'Text and index',
@@ -72,8 +72,7 @@ function ItemsOf({ database, parameters: { status, id, collection } }) {
   const columns = [
     {
       title: 'Item',
-      cell: (item) =>
-        html`${item.title ?? item.id}${item.title && item.title !== item.id && html`<small>${item.id}</small>`}`,
+      cell: (item) => html`${nameOf(item)}${nameOf(item) !== item.id && html`<small>${item.id}</small>`}`,
     },
     { title: 'State', cell: (item) => html`<${ui.State} of=${INDEXING_STATUS_TABLE} state=${item.indexing_status} />` },
     { title: 'Collection', className: 'wide', cell: ({ collection }) => collection },
@@ -99,13 +98,21 @@ function ItemsOf({ database, parameters: { status, id, collection } }) {
   `;
 }
 
+/**
+ * What people know an item by. Ids of a connector's items say nothing: without a title, they are known by their address.
+ * @param {Pick<Schemas['Item'], 'id' | 'title' | 'additional_metadata'>} item
+ */
+function nameOf({ id, title, additional_metadata: { connector_id, source } }) {
+  return title ?? (typeof connector_id === 'string' && typeof source === 'string' ? source : id);
+}
+
 /** @param {{ database: string, status: string | undefined }} props */
 const NoItems = ({ database, status }) =>
   status
     ? html`<${ui.Empty} title=${`No item is ${words(status)}.`}><a href=${linkTo('items', { database })}>Show all items</a></${ui.Empty}>`
     : html`
         <${ui.Empty} title="This database is empty. Ingest files, folders or text:">
-          <${ui.Command}>${`npx postback ingest examples --database ${database} --watch`}</${ui.Command}>
+          <${ui.Command}>${`./postback ingest examples --database ${database} --watch`}</${ui.Command}>
           <p>Or let a <a href=${linkTo('connectors')}>connector</a> fetch a site, a feed or a bucket.</p>
         </${ui.Empty}>
       `;
@@ -157,7 +164,7 @@ function ItemDrawer({ database, id, collection }) {
   const close = () => change({ id: '', collection: '' });
   const link = html`<${ui.WorkflowLink} attributes=${{ PostbackDatabase: database, PostbackSource: id }} />`;
   return html`
-    <${ui.Drawer} name="Item" title=${data?.text?.title ?? id} onClose=${close} actions=${link}>
+    <${ui.Drawer} name="Item" title=${data?.text ? nameOf(data.text) : id} onClose=${close} actions=${link}>
       <${ui.Problem} error=${item.error} retry=${item.refresh} />
       ${!data && !item.error && html`<${ui.Loading} />`}
       ${data && html`<${ItemDetails} id=${id} ...${data} />`}
@@ -169,7 +176,7 @@ function ItemDrawer({ database, id, collection }) {
 function ItemDetails({ id, status, text, deliveries }) {
   const { indexing_status, error_code, error_message } = status;
   return html`
-    <${Steps} status=${indexing_status ?? ''} />
+    <${Steps} status=${indexing_status ?? ''} failedStep=${status.failed_step} />
     ${
       error_message &&
       html`
@@ -226,17 +233,21 @@ const Chunk = ({ chunk }) => html`
   </div>
 `;
 
-/** Where the item is on its way. @param {{ status: string }} props */
-function Steps({ status }) {
-  const at = STEPS.indexOf(status);
+/**
+ * Where the item is on its way, or where it failed.
+ * @param {{ status: string, failedStep: string | null }} props
+ */
+function Steps({ status, failedStep }) {
+  const failed = status === 'errored';
+  const at = STEPS.indexOf(failed ? (failedStep ?? '') : status);
   return html`
     <ol class="steps ${status}">
       ${STEPS.map((step, index) => {
-        const state =
-          status === 'errored' ? '' : index < at || status === 'completed' ? 'done' : index === at ? 'current' : '';
-        return html`<li class=${state} aria-current=${state === 'current' ? 'step' : undefined}>${STEP_NAMES[step]}</li>`;
+        const isHere = index === at && status !== 'completed';
+        const state = isHere ? (failed ? 'failed' : 'current') : index < at || status === 'completed' ? 'done' : '';
+        return html`<li class=${state} aria-current=${isHere ? 'step' : undefined}>${STEP_NAMES[step]}${isHere && failed && ': failed'}</li>`;
       })}
-      ${status === 'errored' && html`<li class="failed" aria-current="step">Failed</li>`}
+      ${failed && at < 0 && html`<li class="failed" aria-current="step">Failed</li>`}
     </ol>
   `;
 }

@@ -22,7 +22,7 @@ export function Jobs({ parameters: { status = '', id } }) {
     {
       title: 'Job',
       cell: (job) =>
-        html`${job.subfeature.replaceAll('_', ' ')}<small>${job.feature} by ${[job.provider, job.model].filter(Boolean).join('/')}</small>`,
+        html`<span class="clipped">${job.subject ?? nameOf(job)}</span><small>${job.subject && `${nameOf(job)}, `}${job.feature} by ${[job.provider, job.model].filter(Boolean).join('/')}</small>`,
     },
     { title: 'State', cell: (job) => html`<${ui.State} of=${JOB_STATUS_TABLE} state=${job.status} />` },
     { title: 'Took', className: 'wide number', cell: (job) => tookOf(job) },
@@ -57,10 +57,13 @@ const NoJobs = ({ filtered }) =>
     ? html`<${ui.Empty} title="No job is in this state."><a href=${linkTo('jobs')}>Show all jobs</a></${ui.Empty}>`
     : html`
         <${ui.Empty} title="No AI jobs yet. Submit one, for example the text of a scan:">
-          <${ui.Command}>npx postback jobs run ocr/ocr_async/tesseract scan.png --wait</${ui.Command}>
+          <${ui.Command}>./postback jobs run ocr/ocr_async/tesseract scan.png --wait</${ui.Command}>
           <p>${'The other features are in '}<a href="/docs">the API documentation</a>.</p>
         </${ui.Empty}>
       `;
+
+/** @param {{ subfeature: string }} job */
+const nameOf = ({ subfeature }) => subfeature.replaceAll('_', ' ');
 
 /** @param {{ created_at: string, finished_at?: string }} job */
 const tookOf = ({ created_at, finished_at }) =>
@@ -89,7 +92,7 @@ function JobDrawer({ id, onChanged }) {
     ${data && !data.found.finished_at && html`<${ui.ActionButton} run=${cancel}>Cancel job</${ui.ActionButton}>`}
   `;
   return html`
-    <${ui.Drawer} name="Job" title=${data?.found.subfeature.replaceAll('_', ' ') ?? 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
+    <${ui.Drawer} name="Job" title=${data ? nameOf(data.found) : 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
       <${ui.Problem} error=${error ?? job.error} />
       ${!data && !job.error && html`<${ui.Loading} />`}
       ${data && html`<${JobDetails} job=${data.found} callbacks=${data.callbacks} />`}
@@ -103,6 +106,7 @@ function JobDetails({ job, callbacks }) {
     ${job.error && html`<div class="problem tall" role="alert"><span>${job.error.message}</span></div>`}
     <${ui.Facts} entries=${[
       ['State', html`<${ui.State} of=${JOB_STATUS_TABLE} state=${job.status} />`],
+      ['Of', job.subject],
       ['Model', html`<code>${[job.feature, job.subfeature, job.provider, job.model].filter(Boolean).join('/')}</code>`],
       ['Submitted', html`<${ui.Time} at=${job.created_at} />`],
       ['Took', job.finished_at && tookOf(job)],

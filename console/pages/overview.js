@@ -45,9 +45,12 @@ export function Overview({ parameters: { hours = '24' } }) {
   `;
 }
 
-/** @param {AbortSignal} signal */
+/**
+ * The newest deliveries that failed for good.
+ * @param {AbortSignal} signal
+ */
 async function loadAttention(signal) {
-  const { deliveries } = await call('GET', '/deliveries?status=permanently_failed&limit=5', { signal });
+  const { deliveries } = await call('GET', '/deliveries?status=permanently_failed&limit=100', { signal });
   return /** @type {Schemas['Delivery'][]} */ (deliveries);
 }
 
@@ -129,7 +132,7 @@ function Charts({ activity }) {
   if (attempts.length === 0) {
     return html`
       <section class="card"><h2>Callbacks</h2>
-        <p class="muted">No attempts in this period. ${'Register a receiver with '}<code>POST /webhooks/indexing</code>${' or try '}<code>npx postback listen --register</code>.</p>
+        <p class="muted">No attempts in this period. ${'Register a receiver with '}<code>POST /webhooks/indexing</code>${' or try '}<code>./postback listen --register</code>.</p>
       </section>
     `;
   }
@@ -173,32 +176,48 @@ function withGaps(times, interval) {
 }
 
 /** @param {{ deliveries: Schemas['Delivery'][] | undefined }} props */
-const Attention = ({ deliveries }) =>
-  !deliveries || deliveries.length === 0
-    ? null
-    : html`
-        <section class="card" aria-label="Needs attention">
-          <h2>Needs attention</h2>
-          <ul class="rows">
-            ${deliveries.map(
-              ({ delivery_id, doc_id, crew, error_code, error_message, updated_at }) => html`
-                <li>
-                  <a href=${linkTo('deliveries', { id: delivery_id })}>${crew ?? doc_id}</a>
-                  <span class="grow muted">not delivered: ${error_message ?? error_code}</span>
-                  <${Time} at=${updated_at} />
-                </li>
-              `,
-            )}
-          </ul>
-          <p><a href=${linkTo('deliveries', { status: 'permanently_failed' })}>All failed deliveries</a>, to retry one or all of them.</p>
-        </section>
-      `;
+function Attention({ deliveries }) {
+  if (!deliveries || deliveries.length === 0) return null;
+  return html`
+    <section class="card" aria-label="Needs attention">
+      <h2>Needs attention</h2>
+      <ul class="rows">
+        ${[...byReceiver(deliveries)].map(
+          ([receiver, [newest, ...others]]) => html`
+            <li>
+              <span class="grow">
+                <b>${receiver}</b> <span class="muted">did not accept ${plural(others.length + 1, 'callback')}, the last </span><a href=${linkTo('deliveries', { id: newest.delivery_id })}>${newest.crew ?? newest.doc_id}</a><span class="muted">: ${newest.error_message ?? newest.error_code}</span>
+              </span>
+              <${Time} at=${newest.updated_at} />
+            </li>
+          `,
+        )}
+      </ul>
+      <p><a href=${linkTo('deliveries', { status: 'permanently_failed' })}>All failed deliveries</a>, to retry one or all of them.</p>
+    </section>
+  `;
+}
+
+/**
+ * A receiver that is down fails many deliveries.
+ * @param {Schemas['Delivery'][]} deliveries newest first
+ * @returns {Map<string, [Schemas['Delivery'], ...Schemas['Delivery'][]]>}
+ */
+function byReceiver(deliveries) {
+  const groups = new Map();
+  for (const delivery of deliveries) {
+    // Only keys of a crew may read its receivers.
+    const receiver = delivery.url ?? (delivery.crew ? `The receiver of ${delivery.crew}` : 'No receiver');
+    groups.set(receiver, [...(groups.get(receiver) ?? []), delivery]);
+  }
+  return groups;
+}
 
 const FirstSteps = () => html`
   <section class="card">
     <${Empty} title="Nothing here yet. Index your first files:">
-      <${Command}>npx postback databases create library</${Command}>
-      <${Command}>npx postback ingest examples --database library --watch</${Command}>
+      <${Command}>./postback databases create library</${Command}>
+      <${Command}>./postback ingest examples --database library --watch</${Command}>
       <p>Then ask them something on the page <a href=${linkTo('search')}>Search</a>. This page follows the work.</p>
     </${Empty}>
   </section>

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { html } from '../html.js';
-import { isUserKey, session, slotOf } from '../session.js';
+import { isUserKey, keysIn, session } from '../session.js';
 import { Command, Problem } from '../ui.js';
 
 const KINDS = {
   api: { option: '--org <organisation> --kind api', opens: 'items, search, deliveries, jobs, connectors and usage' },
   crew: { option: '--org <organisation> --kind crew_user', opens: 'the crews that wait for you' },
+  payment: { option: '--org <organisation> --kind payment_secret', opens: 'payment authentications' },
 };
 
 /**
@@ -21,10 +22,10 @@ export function SignIn({ slot, title }) {
   /** @param {SubmitEvent & { currentTarget: HTMLFormElement }} event */
   const onSubmit = async (event) => {
     event.preventDefault();
-    const key = String(new FormData(event.currentTarget).get('key')).trim();
+    const text = String(new FormData(event.currentTarget).get('key'));
     setBusy(true);
     try {
-      session.signIn(await verify(key, slot), key);
+      session.signIn(await verify(text, slot));
     } catch (fault) {
       setError(/** @type {Error} */ (fault));
     }
@@ -49,8 +50,10 @@ export function SignIn({ slot, title }) {
       </form>
       <details>
         <summary>Where do I get a key?</summary>
-        <p>${slot === 'crew' ? html`<code>npm start</code> writes keys of all kinds to <code>.postback/dev.json</code>.` : html`<code>npm start</code> prints one.`} Operators create others, for ${wanted.opens}:</p>
-        <${Command}>${`npx postback keys create ${wanted.option}`}</${Command}>
+        <p>${slot ? html`<code>npm start</code> has made one of each kind.` : html`<code>npm start</code> prints one, and has made one of each kind.`} Paste all of them at once, as this prints them:</p>
+        <${Command}>./postback env</${Command}>
+        <p>Operators create others, for ${wanted.opens}:</p>
+        <${Command}>${`./postback keys create ${wanted.option}`}</${Command}>
         <p>The key stays in this tab, and is gone when you close it or sign out.</p>
       </details>
     </div>
@@ -58,19 +61,30 @@ export function SignIn({ slot, title }) {
 }
 
 /**
- * @param {string} key
+ * @param {string} text with one key or several
  * @param {import('../session.js').KeySlot | undefined} wanted
- * @returns {Promise<import('../session.js').KeySlot>} which kind of key it is
- * @throws Error when it is not accepted here
+ * @returns {Promise<ReturnType<typeof keysIn>>} its keys
+ * @throws Error when one is not accepted, or none is of the wanted kind
  */
-async function verify(key, wanted) {
-  const slot = slotOf(key);
-  if (slot === null) throw new Error('This is not a key of Postback: keys start with pbk_.');
-  if (slot === 'payment') throw new Error('Keys for payments have no pages here. Use a key of kind api or crew_user.');
-  if (wanted && slot !== wanted)
+async function verify(text, wanted) {
+  const keys = keysIn(text);
+  if (Object.keys(keys).length === 0) {
     throw new Error(
-      `This key is for other pages. Here you need a key of kind ${wanted === 'api' ? 'api' : 'crew_user or crew_org'}.`,
+      /pbk_pk_/.test(text)
+        ? 'A publishable key opens no page here. Use a key of kind api, crew_user or payment_secret.'
+        : 'This is not a key of Postback: keys start with pbk_.',
     );
-  await call('GET', isUserKey(key) ? '/crews/waiting?limit=1' : '/usage', { key });
-  return slot;
+  }
+  if (wanted && !keys[wanted]) {
+    const kinds = { api: 'api', crew: 'crew_user or crew_org', payment: 'payment_secret' };
+    throw new Error(`This key is for other pages. Here you need a key of kind ${kinds[wanted]}.`);
+  }
+  const checks = {
+    api: '/usage',
+    crew: isUserKey(keys.crew) ? '/crews/waiting?limit=1' : '/usage',
+    payment: '/authentication?limit=1',
+  };
+  const slots = /** @type {import('../session.js').KeySlot[]} */ (Object.keys(keys));
+  await Promise.all(slots.map((slot) => call('GET', checks[slot], { as: slot, key: keys[slot] })));
+  return keys;
 }

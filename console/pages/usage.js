@@ -23,7 +23,7 @@ export function Usage() {
       <${Problem} error=${error} retry=${refresh} />
       ${!data && !error && html`<${Loading} />`}
       ${data && html`<div class="quotas">${QUOTAS.map(([name, label, note]) => html`<${Quota} label=${label} note=${note} quota=${data[name]} isBytes=${name === 'stored_bytes'} />`)}</div>`}
-      ${data && html`<p class="muted">Operators set limits with <code>npx postback orgs limits</code>. Model tokens start again <${Time} at=${data.model_tokens.resets_at} />.</p>`}
+      ${data && html`<p class="muted">Operators set limits with <code>./postback orgs limits</code>. Model tokens start again <${Time} at=${data.model_tokens.resets_at} />.</p>`}
     </${Page}>
   `;
 }

@@ -9,7 +9,7 @@ const SESSION_KEYS = /** @type {Record<string, string[]>} */ ({
   api_key: ['postback.key.api'],
   crew_key: ['postback.key.crew'],
   organisation_key: ['postback.key.api', 'postback.key.crew'],
-  payment_key: [],
+  payment_key: ['postback.key.payment'],
 });
 
 /** Keys that were pasted here. They stay in the tab too, until the console signs out. @param {string} scheme */

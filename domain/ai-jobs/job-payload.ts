@@ -11,6 +11,7 @@ export interface DescribedJob {
   subfeature: string;
   provider: string;
   model: string | null;
+  subject?: string | undefined;
   created_at: Date;
   finished_at: Date | null;
   error_code: string | null;
@@ -51,7 +52,7 @@ export function describeJob(job: DescribedJob, result: AiJobResult | null): { [n
 }
 
 /**
- * The job as its client polls it: the payload, the workflow, and in `error` also the code, where the job has one.
+ * The job as its client polls it: the payload, the subject, the workflow, and in `error` also the code, where the job has one.
  * @param workflow the id of the workflow that runs it
  */
 export function describePolledJob(
@@ -59,7 +60,8 @@ export function describePolledJob(
   workflow: string,
   result: AiJobResult | null,
 ): { [name: string]: string } {
-  const members = { ...describeJob(job, result), workflow: canonicalJson(workflow) };
+  const subject = canonicalJson(job.subject ?? null);
+  const members = { ...describeJob(job, result), subject, workflow: canonicalJson(workflow) };
   if (job.status !== 'fail' || job.error_code === null) return members;
   return { ...members, error: canonicalJson({ code: job.error_code, message: messageOf(job) }) };
 }

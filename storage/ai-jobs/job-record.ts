@@ -19,6 +19,8 @@ export interface AiJobRecord {
   status: JobStatus;
   /** JSON, because MongoDB does not store every field name. */
   input: string;
+  /** What people tell jobs apart by: the name of the file, or the beginning of the text. Absent on older jobs. */
+  subject?: string | undefined;
   /** The upload in the input, if there is one. */
   file_id: string | null;
   webhook_receiver: string | null;
@@ -99,6 +101,7 @@ export type JobRequest = Pick<
   | 'provider'
   | 'model'
   | 'input'
+  | 'subject'
   | 'file_id'
   | 'webhook_receiver'
   | 'user_parameters'

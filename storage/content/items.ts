@@ -1,7 +1,11 @@
 import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemType } from '../../domain/content/search.js';
-import { type IndexingStatus, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
+import {
+  type FinalIndexingStatus,
+  type IndexingStatus,
+  UNFINISHED_INDEXING_STATUSES,
+} from '../../domain/content/states.js';
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
@@ -52,6 +56,8 @@ export interface ItemRecord {
   /** The content of the served version while it is not the newest version. */
   served?: ServedVersion | undefined;
   indexing_status: IndexingStatus;
+  /** With `errored`: the status before. Absent on versions that failed under a release without this field. */
+  failed_step?: Exclude<IndexingStatus, FinalIndexingStatus> | undefined;
   error_code: string | null;
   error_message: string | null;
   /** Ids of the changes that the item's index rows may not show yet. */
@@ -254,6 +260,7 @@ export function createItems({ items }: { items: OrganisationRecords<ItemRecord> 
           {
             $set: {
               indexing_status: outcome.status,
+              ...(completed ? {} : { failed_step: '$indexing_status' }),
               error_code: { $literal: outcome.error_code ?? null },
               error_message: { $literal: outcome.error_message ?? null },
               updated_at: now,

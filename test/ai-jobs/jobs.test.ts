@@ -102,7 +102,11 @@ describe('AI jobs', () => {
     });
     const { event: _event, ...rest } = request.json;
     const workflow = `ai-job/${job_id}`;
-    expect((await api.get(`/v3/ai/async/${job_id}`)).body).toEqual({ ...rest, workflow });
+    expect((await api.get(`/v3/ai/async/${job_id}`)).body).toEqual({
+      ...rest,
+      subject: 'I love this lighthouse.',
+      workflow,
+    });
     const pem = (await api.get('/v3/ai/webhook-public-key')).text;
     expect(verifyJobCallback(request.body, request.headers, pem)).toMatchObject({ job_id });
   });
@@ -152,6 +156,19 @@ print('verified')`;
     // The library's own result.
     expect(shown).toMatchObject({ status: 'success', original_response: { sentences: expect.any(Array) } });
     expect(shown.original_response).not.toEqual(shown.output);
+  });
+
+  test('jobs are told apart by the name of their file, or the beginning of their text', async () => {
+    const lister = createJobClient(apiUrl, (await makeKey(mongodbUri, 'job-subjects')).key);
+    const { body } = await lister.upload('note.txt', Buffer.from('Rain again.'));
+    const ofFile = await lister.finished(await lister.submit(SENTIMENT, { file: body.file_id }));
+    expect(ofFile.subject).toBe('note.txt');
+    await lister.finished(await lister.submit(SENTIMENT, { text: `Rain\n again. ${'𝒳'.repeat(200)}` }));
+    const { jobs } = (await lister.get('/v3/ai/async')).body;
+    expect(jobs.map(({ subject }: { subject: string }) => subject)).toEqual([
+      `Rain again. ${'𝒳'.repeat(87)}…`,
+      'note.txt',
+    ]);
   });
 
   test('the text of a picture is recognised', async () => {
@@ -416,6 +433,7 @@ print('verified')`;
         subfeature: 'ocr_async',
         provider: 'tesseract',
         model: null,
+        subject: null,
         created_at: chosen[0]!.created_at.toISOString(),
         finished_at: at(100).toISOString(),
         error: { message: 'The file is damaged.' },

@@ -82,7 +82,11 @@ describe('the workflow of small items', () => {
       files.map(([name, content]) => ({ name, content })),
     );
     expect(await api.ended('errored', 'read')).toMatchObject({ indexing_status: 'completed' });
-    expect(await api.ended('errored', 'blank')).toMatchObject({ indexing_status: 'errored', error_code: 'E2004' });
+    expect(await api.ended('errored', 'blank')).toMatchObject({
+      indexing_status: 'errored',
+      error_code: 'E2004',
+      failed_step: 'processing',
+    });
     const query = `PostbackOrganisation="${org}" AND PostbackSource="blank" AND PostbackOutcome="errored"`;
     const [found] = await listedWorkflows(temporal, query);
     const report = await temporal.workflow.getHandle(found!.workflowId).result();

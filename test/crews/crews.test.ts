@@ -309,7 +309,9 @@ describe('crews', () => {
       expect(await unknownKey.get('/crews')).toEqual(rejected(401, 'Unauthorized'));
       expect(await unknownKey.resume(paused, approval)).toEqual(rejected(401, 'Unauthorized'));
       const api = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, 'crews')).key);
-      expect(await api.resume(paused, approval)).toEqual(rejected(403, 'Forbidden'));
+      const forbidden = await api.resume(paused, approval);
+      expect(forbidden).toEqual(rejected(403, 'Forbidden'));
+      expect(forbidden.body.message).toContain('needs a key of kind crew_org or crew_user');
       expect(await user.kickoff({ inputs: SUPPORT })).toEqual(rejected(403, 'Forbidden'));
       expect(await user.get('/crews')).toEqual(rejected(403, 'Forbidden'));
     });

@@ -89,7 +89,7 @@ describe('printed commands succeed and end', () => {
       runLines(
         node,
         `${org}-many`,
-        () => `npx postback databases create many\nnpx postback ingest ${many} --database many --watch`,
+        () => `./postback databases create many\n./postback ingest ${many} --database many --watch`,
       ),
     ]);
     expect(ingested).toContain(`${FILES} completed`);

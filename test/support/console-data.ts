@@ -22,10 +22,17 @@ export type ConsoleData = Awaited<ReturnType<typeof fillConsole>>;
 
 /** Gives an organisation something of everything that the console shows. Resolves when the work has ended, or waits. */
 export async function fillConsole({ apiUrl, mongodbUri }: ProductAddress, org: string) {
-  const [{ key: apiKey }, { key: crewKey }] = await Promise.all([
+  const [{ key: apiKey }, { key: crewKey }, { key: paymentKey }] = await Promise.all([
     makeKey(mongodbUri, org),
     makeKey(mongodbUri, org, 'crew_org'),
+    makeKey(mongodbUri, org, 'payment_secret'),
   ]);
+  const created = await fetch(`${apiUrl}/authentication`, {
+    method: 'POST',
+    headers: { 'api-key': paymentKey, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ amount: 1250, currency: 'EUR', metadata: { order: 4711 } }),
+  });
+  const { authentication_id: authentication } = (await created.json()) as { authentication_id: string };
   const api = createClient(apiUrl, apiKey);
   const receiver = await startReceiver();
   const site = await startSite({ '/feed.xml': { body: FEED, type: 'application/xml' } });
@@ -85,6 +92,8 @@ export async function fillConsole({ apiUrl, mongodbUri }: ProductAddress, org: s
   return {
     apiKey,
     crewKey,
+    paymentKey,
+    authentication,
     api,
     execution,
     /** From here on the receiver accepts every webhook. */

@@ -1,0 +1,118 @@
+import { AUTHENTICATION_STATE_TABLE } from 'domain/payments/states.js';
+import { isFinalState } from 'domain/state-machine.js';
+import { call, withQuery } from '../api.js';
+import { html } from '../html.js';
+import { useAction, useLive } from '../live.js';
+import { change, linkTo } from '../router.js';
+import * as ui from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+/** @typedef {Pick<Schemas['Authentication'], 'authentication_id' | 'status' | 'amount' | 'currency' | 'created_at'> & { sdk_next_action: string | null }} Row */
+
+const STATES = ui.stateChoices(AUTHENTICATION_STATE_TABLE);
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Payments({ parameters: { status = '', id } }) {
+  const pages = ui.usePages([status]);
+  const path = withQuery('/authentication', { status, limit: 25, cursor: pages.cursor });
+  const list = useLive((signal) => call('GET', path, { as: 'payment', signal }), [path], 4_000);
+  /** @type {import('../ui.js').Column<Row>[]} */
+  const columns = [
+    { title: 'Authentication', cell: (row) => html`${amountOf(row)}<small>${row.authentication_id}</small>` },
+    { title: 'State', cell: (row) => html`<${ui.State} of=${AUTHENTICATION_STATE_TABLE} state=${row.status} />` },
+    { title: 'Check', className: 'wide', cell: (row) => row.sdk_next_action?.replaceAll('_', ' ') ?? '–' },
+    { title: 'Created', className: 'number', cell: (row) => html`<${ui.Time} at=${row.created_at} />` },
+  ];
+  return html`
+    <${ui.Page} title="Payments" lead="Authentications, and what their eligibility checks decided.">
+      <div class="filters">
+        <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+      </div>
+      <${ui.Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${ui.Loading} />`}
+      ${
+        list.data &&
+        (list.data.authentications.length === 0
+          ? html`<${NoPayments} filtered=${status !== ''} />`
+          : html`
+            <${ui.Table} label="Authentications" columns=${columns} rows=${list.data.authentications} open=${id}
+              keyOf=${(/** @type {Row} */ row) => row.authentication_id}
+              hrefOf=${(/** @type {Row} */ row) => linkTo('payments', { status, id: row.authentication_id })} />
+            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
+          `)
+      }
+      ${id && html`<${PaymentDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
+    </${ui.Page}>
+  `;
+}
+
+/** @param {{ filtered: boolean }} props */
+const NoPayments = ({ filtered }) =>
+  filtered
+    ? html`<${ui.Empty} title="No authentication is in this state."><a href=${linkTo('payments')}>Show all authentications</a></${ui.Empty}>`
+    : html`
+        <${ui.Empty} title="No authentications yet. Your server creates them; to try it:">
+          <${ui.Command}>./postback payments create --amount 1250 --currency EUR</${ui.Command}>
+          <p>The <a href="/docs/guides/payments">guide</a> has the code of the browser.</p>
+        </${ui.Empty}>
+      `;
+
+/** @param {{ amount: number, currency: string }} payment */
+function amountOf({ amount, currency }) {
+  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+}
+
+/** @param {{ id: string, onChanged: () => Promise<void> }} props */
+function PaymentDrawer({ id, onChanged }) {
+  const path = `/authentication/${encodeURIComponent(id)}`;
+  const found = useLive(
+    async (signal) => /** @type {Schemas['Authentication']} */ (await call('GET', path, { as: 'payment', signal })),
+    [id],
+    (data) => (data && isFinalState(AUTHENTICATION_STATE_TABLE, data.status) ? 0 : 3_000),
+  );
+  const { data } = found;
+  const close = useAction(
+    () => call('POST', `${path}/close`, { as: 'payment' }),
+    () => Promise.all([found.refresh(), onChanged()]),
+  );
+  const isOpen = data && !isFinalState(AUTHENTICATION_STATE_TABLE, data.status);
+  const actions =
+    isOpen && html`<${ui.ActionButton} run=${close.run}>Close it: the payment is done</${ui.ActionButton}>`;
+  return html`
+    <${ui.Drawer} name="Authentication" title=${data ? amountOf(data) : 'Authentication'} onClose=${() => change({ id: '' })} actions=${actions}>
+      <${ui.Problem} error=${close.error ?? found.error} />
+      ${!data && !found.error && html`<${ui.Loading} />`}
+      ${data && html`<${PaymentDetails} payment=${data} />`}
+    </${ui.Drawer}>
+  `;
+}
+
+/** @param {{ payment: Schemas['Authentication'] }} props */
+function PaymentDetails({ payment }) {
+  const { eligibility_check: check } = payment;
+  return html`
+    <${ui.Facts} entries=${[
+      ['State', html`<${ui.State} of=${AUTHENTICATION_STATE_TABLE} state=${payment.status} />`],
+      ['Created', html`<${ui.Time} at=${payment.created_at} />`],
+      ['Expires', html`<${ui.Time} at=${payment.expires_at} />`],
+      ['Closed', payment.closed_at && html`<${ui.Time} at=${payment.closed_at} />`],
+      ['Returns to', payment.return_url],
+      ['Callback to', payment.webhook_url],
+      ['Authentication', html`<code>${payment.authentication_id}</code>`],
+    ]} />
+    <h3>Eligibility check</h3>
+    ${
+      check
+        ? html`
+          <p>The browser was told: <b>${check.sdk_next_action.replaceAll('_', ' ')}</b>, <${ui.Time} at=${check.checked_at} /></p>
+          <ul class="rows">
+            ${check.reasons.map(({ network, signal, effect }) => html`<li><b>${network}</b><span class="grow">${signal.replaceAll('_', ' ')}</span><span class="muted">${effect.replaceAll('_', ' ')}</span></li>`)}
+          </ul>
+        `
+        : html`<p class="muted">Not yet: the customer's browser submits it.</p>`
+    }
+    ${payment.customer && html`<h3>Customer</h3><${ui.Json} label="Customer" value=${payment.customer} />`}
+    ${Object.keys(payment.metadata).length > 0 && html`<h3>Metadata</h3><${ui.Json} label="Metadata" value=${payment.metadata} />`}
+  `;
+}
