@@ -60,7 +60,8 @@ function descriptionAfter(phrases: readonly Phrase[], at: number): { description
   const { complements, to } = complementsOf(phrases, at + 3);
   const isRoleOfNobody = complements.length > 0 && isRole(second.noun);
   const isDescription = second.determiner !== '' || second.possessor !== null || isRoleOfNobody;
-  if (second.isPlural || !isDescription || !endsHere(phrases, to)) return null;
+  const isOffice = isRoleOfNobody && second.determiner === '';
+  if (second.isPlural || !isDescription || !(isOffice || endsHere(phrases, to))) return null;
   return { description: describe(name, second, complements), to: closing(phrases, to) };
 }
 

@@ -34,6 +34,7 @@ interface Edge {
 export function buildGraph(chunks: readonly GraphText[]): Graph {
   const nodes = new Map<string, Node>();
   const edges = new Map<string, Edge>();
+  const given = new Map<string, string>();
   let characters = 0;
   for (const { chunk_id, text, code } of chunks) {
     characters += text.length;
@@ -41,13 +42,14 @@ export function buildGraph(chunks: readonly GraphText[]): Graph {
     const discourse = new Discourse();
     for (const sentence of readSentences(text, code)) {
       const evidence = { chunk_id, sentence: shorten(sentence.text) };
-      const { mentions, relations } = readSentence(sentence, discourse);
+      const { mentions, relations, aliases } = readSentence(sentence, discourse);
       for (const mention of mentions) addMention(nodes, mention, evidence);
       for (const { source, target, relation } of relations)
         addRelation(edges, keyOf(source), keyOf(target), relation, evidence);
+      for (const { alias, name } of aliases) given.set(keyOf(alias), keyOf(name));
     }
   }
-  return select(nodes, edges);
+  return select(nodes, edges, given);
 }
 
 function addMention(nodes: Map<string, Node>, mention: Mention, evidence: Evidence): void {
@@ -84,8 +86,10 @@ function addEvidence(list: Evidence[], evidence: Evidence, limit: number): void 
 }
 
 /** Selects the relevant entities, the most mentioned first, and the relations between them. */
-function select(nodes: Map<string, Node>, edges: Map<string, Edge>): Graph {
+function select(nodes: Map<string, Node>, edges: Map<string, Edge>, given: Map<string, string>): Graph {
   const aliases = findAliases(nodes);
+  for (const [short, full] of given)
+    if (nodes.has(short) && nodes.has(full) && !given.has(full) && short !== full) aliases.set(short, full);
   const resolve = (key: string) => aliases.get(key) ?? key;
   for (const [short, full] of aliases) merge(nodes.get(full)!, nodes.get(short)!);
   const selected = [...nodes]
@@ -137,7 +141,10 @@ function findAliases(nodes: Map<string, Node>): Map<string, string> {
     const node = nodes.get(short);
     if (!node) continue;
     const earlier = keys.filter((key) => order.get(key)! < order.get(short)!);
-    const people = earlier.filter((key) => typeOf(nodes.get(key)!) === 'person');
+    // Minutes write "Jonas" before they write "Jonas Eriksen".
+    const isPerson = (key: string) => typeOf(nodes.get(key)!) === 'person';
+    const before = earlier.filter(isPerson);
+    const people = before.length === 0 && typeOf(node) === 'person' ? keys.filter(isPerson) : before;
     const [full, other] = people.length > 0 ? people : earlier;
     if (full === undefined || other !== undefined) continue;
     const [shortType, fullType] = [typeOf(node), typeOf(nodes.get(full)!)];

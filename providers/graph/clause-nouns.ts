@@ -2,8 +2,11 @@
 import type { Argument } from './clause.js';
 import { startsClause, verbFollows } from './clause-boundaries.js';
 import type { ClauseReading } from './clause-reading.js';
-import type { Noun, Verb } from './phrases.js';
+import type { Noun, Phrase, Verb } from './phrases.js';
 import { COPULA, relationOf } from './relation-words.js';
+
+/** "calls him the inventor", "elected her president": two objects, of which the second says what the first is. */
+const CALLING = /^(call|name|consider|elect|declare|appoint|dub|crown|label|nickname|term)$/;
 
 const STANDS = /^(lie|stand|sit|live|hang|be|come|rise|run)$/;
 
@@ -12,6 +15,7 @@ export function readNoun(reading: ClauseReading, noun: Noun, at: number): void {
     if (reading.phrases[at - 1]?.kind !== 'comma') reading.outer.length = 0;
     reading.begin();
   }
+  if (isWhere(reading, noun, at)) return;
   if (reading.clause.verb) readObject(reading, noun, at);
   else readBeforeVerb(reading, noun, at);
 }
@@ -20,7 +24,8 @@ function readBeforeVerb(reading: ClauseReading, noun: Noun, at: number): void {
   const { clause, phrases } = reading;
   const last = phrases[at - 1];
   if (noun.preposition !== '') {
-    const head = last?.kind === 'noun' ? last : null;
+    const head =
+      last?.kind === 'noun' && (clause.candidates.includes(last) || clause.fronted.includes(last)) ? last : null;
     if (head && clause.candidates.includes(head)) describe(reading, head, noun);
     if (!head || noun.entity?.type === 'date') clause.fronted.push(noun);
     else reading.note(noun, 'oblique');
@@ -42,11 +47,33 @@ function readBeforeVerb(reading: ClauseReading, noun: Noun, at: number): void {
   } else clause.candidates = [noun];
 }
 
+/** "at King's College, Cambridge": the place of a name, and not the next of a list. */
+function isWhere(reading: ClauseReading, noun: Noun, at: number): boolean {
+  const { phrases } = reading;
+  const [head, comma] = [phrases[at - 2], phrases[at - 1]];
+  if (comma?.kind !== 'comma' || head?.kind !== 'noun' || !head.isName || !head.entity) return false;
+  if (noun.preposition !== '' || noun.determiner !== '' || !noun.isName || noun.entity?.type !== 'place') return false;
+  if (!/^(place|organization)$/.test(head.entity.type) || isListed(phrases, at)) return false;
+  reading.note(noun, 'oblique');
+  reading.state(head, 'is in', noun);
+  return true;
+}
+
+/** Whether "and" follows, maybe after more names. */
+function isListed(phrases: readonly Phrase[], start: number): boolean {
+  let at = start;
+  while (phrases[at + 1]?.kind === 'comma' && phrases[at + 2]?.kind === 'noun') at += 2;
+  const next = phrases[at + 1]?.kind === 'comma' ? at + 2 : at + 1;
+  return phrases[next]?.kind === 'and' && phrases[next + 1]?.kind === 'noun';
+}
+
 /** "Ruth Meyer of Kepler Bank", "the Charité in Berlin" */
 function describe(reading: ClauseReading, head: Noun, noun: Noun): void {
   const { entity } = head;
   if (!entity || !head.isName || !noun.isName) return;
-  const isMember = entity.type === 'person' && /^(of|at|from)$/.test(noun.preposition);
+  const isMember =
+    (entity.type === 'person' && /^(of|at|from)$/.test(noun.preposition)) ||
+    (entity.type === 'name' && noun.preposition === 'of' && entity.name.includes(' '));
   const isPlaced = entity.type === 'organization' && noun.preposition === 'in';
   if (isMember || isPlaced) reading.state(head, `is ${noun.preposition}`, noun);
 }
@@ -58,6 +85,11 @@ function readObject(reading: ClauseReading, noun: Noun, at: number): void {
   const relation = relationOf(phrases, clause, at);
   const isCopula = COPULA.test(verb.lemma);
   const isOblique = noun.preposition !== '';
+  if (CALLING.test(verb.lemma) && !isOblique && last?.kind === 'noun' && last.preposition === '') {
+    reading.note(noun, 'predicate');
+    clause.detached = noun;
+    return;
+  }
   reading.note(noun, isOblique ? 'oblique' : isCopula ? 'predicate' : 'object');
   // "North of the city lies Lake Orrin"
   if (clause.subjects.length === 0 && clause.fronted.length > 0 && STANDS.test(verb.lemma) && !isOblique) {
@@ -74,7 +106,8 @@ function readObject(reading: ClauseReading, noun: Noun, at: number): void {
   clause.latest = noun;
   if (relation === null) {
     clause.detached = noun;
-    if (last?.kind === 'noun') describe(reading, last, noun);
+    // "a warehouse of Tessler in Basel": the warehouse is there.
+    if (last?.kind === 'noun' && last.preposition !== 'of') describe(reading, last, noun);
     return;
   }
   clause.relation = relation;

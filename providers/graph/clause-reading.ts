@@ -54,6 +54,13 @@ export class ClauseReading {
     return this.outer.at(-1)?.verb === null;
   }
 
+  /** "Toni Morrison was a novelist who won": what is said of the novelist is said of her. */
+  describedBy(noun: Noun): Noun[] {
+    const { verb, subjects, latest } = this.clause;
+    const isPredicate = verb !== null && COPULA.test(verb.lemma) && noun === latest && noun.preposition === '';
+    return isPredicate && !noun.isName && subjects.length > 0 ? subjects : [noun];
+  }
+
   /** What follows is not stated as a fact. */
   suppose(): void {
     this.stated = false;
@@ -61,7 +68,7 @@ export class ClauseReading {
 
   state(source: Argument, relation: string, target: Argument): void {
     // "its main town" means nothing in another text.
-    const isOwned = 'possessor' in source && (source as Noun).possessor && !(source as Noun).isName;
+    const isOwned = 'possessor' in source && (source as Noun).possessor?.pronoun && !(source as Noun).isName;
     if (this.stated && source !== target && !isOwned) this.statements.push({ source, relation, target });
   }
 
@@ -89,6 +96,8 @@ export class ClauseReading {
     const { words, lemma } = clause.verb!;
     const isCopula = COPULA.test(lemma);
     for (const subject of clause.subjects) {
+      if (/\b(born|died|married|educated|buried)$/.test(words) && subject.entity?.type === 'name')
+        subject.entity.type = 'person';
       if (!isCopula) this.stateFronted(subject, words);
       if (clause.antecedent) this.state(subject, words, clause.antecedent);
       for (const { relation, target } of this.early) this.state(subject, relation, target);

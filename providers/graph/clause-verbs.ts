@@ -23,11 +23,33 @@ function readFirstVerb(reading: ClauseReading, verb: Verb, at: number): void {
     readReduced(reading, verb, last);
     return;
   }
+  // "Beloved, published in 1987, was inspired by"
+  const inserted = phrases[at - 2];
+  if (isParticiple && last?.kind === 'comma' && inserted?.kind === 'noun' && inserted === clause.candidates.at(-1)) {
+    const goesOn = phrases.findIndex((phrase, index) => index > at && phrase.kind === 'comma');
+    const next = phrases[goesOn + 1];
+    if (goesOn !== -1 && next?.kind === 'verb' && next.form !== 'gerund') {
+      readReduced(reading, verb, inserted);
+      return;
+    }
+  }
   const isEarly = isParticiple && clause.candidates.length === 0 && clause.fronted.length === 0;
   clause.subjects = clause.candidates;
   const front = clause.fronted.at(-1);
   if (clause.subjects.length === 0 && front && TEMPORAL.test(front.preposition))
     clause.subjects = [clause.fronted.pop()!];
+  // "With the money Acme has bought": two phrases, because the verb needs a subject.
+  if (
+    clause.subjects.length === 0 &&
+    front &&
+    front === last &&
+    front.isName &&
+    front.noun !== '' &&
+    verb.form !== 'gerund'
+  ) {
+    clause.fronted.pop();
+    clause.subjects = [{ ...front, preposition: '', determiner: '', noun: '', words: '' }];
+  }
   if (!clause.isRelative) for (const subject of clause.subjects) reading.note(subject, 'subject');
   for (const fronted of clause.fronted) reading.note(fronted, 'oblique');
   if (clause.subjects.length === 0 && last?.kind === 'comma') return;
@@ -51,9 +73,12 @@ function readNextVerb(reading: ClauseReading, verb: Verb, at: number): void {
 
 /** "The mill built by Anna was sold": a participle with its noun is a clause of its own. */
 function readReduced(reading: ClauseReading, verb: Verb, noun: Noun): void {
-  reading.embed([noun]);
+  reading.embed(reading.describedBy(noun));
   reading.setVerb(passive(verb));
 }
+
+const isFiniteVerb = (phrase: Phrase) =>
+  phrase.kind === 'verb' && phrase.form !== 'infinitive' && phrase.form !== 'gerund';
 
 const passive = (verb: Verb): Verb => ({ ...verb, words: `was ${verb.words}` });
 
@@ -84,8 +109,12 @@ function readInfinitive(reading: ClauseReading, verb: Verb, last: Phrase | undef
     const object = last?.kind === 'noun' && last.words !== '' ? ` ${last.words}` : '';
     reading.setVerb({ ...verb, words: `${clause.relation || clause.verb.words}${object} ${verb.words}` });
   } else if (!clause.verb && clause.candidates.length > 0) {
+    const isTask =
+      last?.kind === 'noun' && last.isName && last.preposition === '' && !reading.phrases.some(isFiniteVerb);
+    // "Action: Priya to write to Hetzner"
+    if (isTask) goOn(reading, verb);
     // "The plan to close the mine failed": nobody closes it here.
-    reading.embed().verb = verb;
+    else reading.embed().verb = verb;
   }
 }
 

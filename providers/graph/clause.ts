@@ -5,6 +5,8 @@ import type { Noun, Verb } from './phrases.js';
 /** What a statement relates: a noun phrase or an owner, whose entity may be found later. */
 export interface Argument {
   entity: Mention | null;
+  /** What a plural refers to: "they", "the two physicists". */
+  group?: readonly Mention[] | undefined;
 }
 
 /** Two arguments and the words that relate them. */

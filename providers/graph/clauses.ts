@@ -28,9 +28,10 @@ function readRelative(reading: ClauseReading, at: number): void {
   const [before, next] = [phrases[at - 1], phrases[at + 1]];
   const antecedent = before?.kind === 'noun' ? before : phrases[at - 2];
   if (antecedent?.kind !== 'noun') return;
+  const candidates = reading.describedBy(antecedent);
   const clause = reading.embed();
   if (next?.kind === 'verb') {
-    clause.candidates = [antecedent];
+    clause.candidates = candidates;
     clause.isRelative = true;
   } else clause.antecedent = antecedent;
 }

@@ -1,8 +1,11 @@
 import { CO_OCCURS } from '../../domain/content/graph.js';
+import { type Alias, aliasesOf } from './aliases.js';
 import { takeAppositions } from './appositions.js';
+import type { Argument } from './clause.js';
 import { readClauses } from './clauses.js';
-import type { Mention } from './noun-phrases.js';
-import { type Noun, readPhrases } from './phrases.js';
+import { listsOf } from './lists.js';
+import { findNounPhrases, type Mention } from './noun-phrases.js';
+import { readPhrases } from './phrases.js';
 import type { Sentence } from './read-sentences.js';
 import type { Discourse } from './resolve-references.js';
 
@@ -18,20 +21,25 @@ export interface SentenceGraph {
   /** In reading order. */
   mentions: Mention[];
   relations: FoundRelation[];
+  aliases: Alias[];
 }
 
 /** Reads a sentence. Neighbouring names that it does not relate co-occur. */
 export function readSentence(sentence: Sentence, discourse: Discourse): SentenceGraph {
-  const all = readPhrases(sentence);
-  const nouns = all.filter((phrase): phrase is Noun => phrase.kind === 'noun');
+  const found = findNounPhrases(sentence);
+  const all = readPhrases(sentence, found);
+  const nouns = all.filter((phrase) => phrase.kind === 'noun');
+  const aliases = aliasesOf(sentence.tokens, found);
   const named = nouns.map(({ entity }) => entity);
   const { phrases, descriptions } = takeAppositions(all);
   const clauses = readClauses(phrases);
-  discourse.readSentence(nouns, clauses.roles, descriptions);
+  discourse.readSentence(nouns, clauses.roles, descriptions, listsOf(phrases));
   const isQuestion = sentence.text.trimEnd().endsWith('?');
   const statements = [...(isQuestion ? [] : clauses.statements), ...descriptions.flatMap((each) => each.statements)];
   const relations = statements.flatMap(({ source, relation, target }) =>
-    source.entity && target.entity ? [{ source: source.entity, relation, target: target.entity }] : [],
+    meetIn(source, target)
+      ? []
+      : meantBy(source).flatMap((each) => meantBy(target).map((other) => ({ source: each, relation, target: other }))),
   );
   const mentions = nouns
     .flatMap((noun, index) => {
@@ -40,8 +48,16 @@ export function readSentence(sentence: Sentence, discourse: Discourse): Sentence
       return [own, noun.title, ...noun.others].filter((mention) => mention !== null);
     })
     .sort((a, b) => a.from - b.from);
-  return { mentions, relations: [...relations, ...coOccurrences(mentions, relations)] };
+  for (const { alias, name } of aliases) discourse.learnAlias(alias, name);
+  return { mentions, relations: [...relations, ...coOccurrences(mentions, relations)], aliases };
 }
+
+/** "Egypt and Sudan fear for their water": they do not fear for each other's. */
+const meetIn = (source: Argument, target: Argument) =>
+  (source.group !== undefined || target.group !== undefined) &&
+  meantBy(source).some(({ name }) => meantBy(target).some((other) => other.name === name));
+
+const meantBy = ({ entity, group }: Argument): readonly Mention[] => group ?? (entity ? [entity] : []);
 
 function coOccurrences(mentions: readonly Mention[], relations: readonly FoundRelation[]): FoundRelation[] {
   const names = mentions.filter(({ type }) => type !== 'concept' && type !== 'date');

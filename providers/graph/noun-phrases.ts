@@ -2,7 +2,7 @@
 import type { EntityType } from '../../domain/content/graph.js';
 import { classifyName, HONORIFIC, LEGAL_FORM, ORGANIZATION, TITLE_END, TITLE_WORD } from './classify-name.js';
 import type { Sentence, Token } from './read-sentences.js';
-import { isDemonym, usualTag } from './vocabulary.js';
+import { isDemonym, isRole, usualTag } from './vocabulary.js';
 
 /** An entity where a sentence names it. */
 export interface Mention {
@@ -12,12 +12,16 @@ export interface Mention {
   from: number;
   /** True when its capital letter may only be that of the sentence; another mention must show that it is a name. */
   doubtful: boolean;
+  /** The words in front of a name that are a person's title, in small letters: "mayor", "foreign minister", "mrs". */
+  title?: string;
 }
 
 /** What "her", "its" or "Acme's" refers to. */
 export interface Possessor {
   pronoun: string;
   entity: Mention | null;
+  /** What "their" refers to. */
+  group?: readonly Mention[] | undefined;
 }
 
 /** A noun with the words that belong to it: "the longest river", "her colleague Raymond Gosling". */
@@ -40,6 +44,8 @@ export interface NounPhrase {
   words: string;
   isName: boolean;
   isPlural: boolean;
+  /** What a plural refers to: "they", "the two physicists". */
+  group?: readonly Mention[] | undefined;
   /** "French physicist" in "the French physicist Pierre Curie". */
   title: Mention | null;
   /** Names that belong to the phrase without being its head: "Basel" in "the Basel brigade". */
@@ -49,7 +55,7 @@ export interface NounPhrase {
 const MAX_WORDS = 6;
 /** Words that do not make a concept together with a noun. */
 const EMPTY_WORD =
-  /^(other|same|such|many|much|several|few|more|most|own|new|old|first|second|third|last|next|good|great|big|large|small|certain|different|various|following|above|below|whole|main|able|number|lot|kind|sort|type|way|thing|part|example|case|time|year|month|week|day|hour|minute|people|page|section|table|figure|item|total)s?$/i;
+  /^(other|same|such|many|much|several|few|more|most|own|new|old|first|second|third|last|next|good|great|big|large|small|certain|different|various|following|above|below|whole|main|able|number|lot|kind|sort|type|way|thing|part|example|case|time|year|month|week|day|hour|minute|people|page|section|table|figure|item|total|today|yesterday|tomorrow|tonight|morning|regard)s?$/i;
 const POSSESSIVE = /^(his|her|its|their|whose)$/i;
 
 /** Finds the noun phrases of a sentence, in reading order and without overlaps. */
@@ -181,11 +187,28 @@ function readParts(phrase: NounPhrase, tokens: readonly Token[], parts: readonly
   // "the tall Pierre Curie": without a noun in front of a name, there is no title.
   const described = last.name ? common.slice(0, nounAt + 1) : common;
   phrase.words = wordsOf(tokens, described);
-  if (nounAt === -1) return;
+  if (nounAt === -1) {
+    readTitle(phrase);
+    return;
+  }
   const { text, lemma } = tokens[common[nounAt]!.to]!;
   phrase.noun = lemma.toLowerCase();
   if (last.name) phrase.title = headOf(tokens, described);
-  else phrase.isPlural = phrase.noun !== text.toLowerCase();
+  else
+    phrase.isPlural =
+      phrase.noun !== text.toLowerCase() || (phrase.noun === 'people' && !/^an?$/.test(phrase.determiner));
+}
+
+/** "Mayor Carlos Moreira", "Foreign Minister Anna Berg": what a person is, if it is more than a form of address. */
+function readTitle(phrase: NounPhrase): void {
+  const { entity } = phrase;
+  const noun = entity?.title?.split(' ').at(-1)?.replace('.', '') ?? '';
+  // There are many kings in a text.
+  if (!entity?.title || !isRole(noun) || /^(king|queen|prince|princess|pope)$/.test(noun)) return;
+  phrase.noun = noun;
+  phrase.words = entity.title;
+  if (entity.title.includes(' '))
+    phrase.title = { name: entity.title, type: 'concept', from: phrase.from, doubtful: false };
 }
 
 /** The entity of a phrase: its name, or its common words when they are specific. */
@@ -252,11 +275,19 @@ function readName(
   const isNumbered =
     number && /^\d+(\.\d+)*$/.test(number.text) && !startsDate(to + 1) && tokens[to + 2]?.pos !== 'NOUN';
   if (isNumbered) to += 1;
-  const from = afterTitle(tokens, start, to);
+  const whole = textOf(tokens, start, to);
+  const from = isNamedAfterPerson(whole) ? start : afterTitle(tokens, start, to);
   const name = textOf(tokens, from, to);
-  const type = isDemonym(name) ? 'concept' : classifyName(name, tokens[from - 1]?.text);
+  const type = isDemonym(name) ? 'concept' : typeOf(name, tokens[from - 1]?.text);
   const doubtful = start === 0 && from === to && type === 'name' && usualTag(name) !== '';
-  return { mention: { name: isNoise(name) ? '' : name, type, from, doubtful }, to };
+  const title = from > start ? { title: textOf(tokens, start, from - 1).toLowerCase() } : {};
+  return { mention: { name: isNoise(name) ? '' : name, type, from, doubtful, ...title }, to };
+}
+
+/** "the Rosetta Stone": no person, whatever its words are. */
+function typeOf(name: string, before: string | undefined): EntityType {
+  const type = classifyName(name, before);
+  return type === 'person' && /^the$/i.test(before ?? '') ? 'name' : type;
 }
 
 /** "Dr. Keller", "Chief Executive Bruch", "Transport Minister Albert Rösti": the name begins after the title. */
@@ -271,10 +302,17 @@ function afterTitle(tokens: readonly Token[], start: number, to: number): number
   return from;
 }
 
+/** "St. Olav's Hospital", "King's College", "Prince Edward Island": what seems to be a title belongs to the name. */
+const isNamedAfterPerson = (name: string) =>
+  /^\p{Lu}/u.test(name) &&
+  /^(place|organization)$/.test(classifyName(name, undefined)) &&
+  !/^(mr|mrs|ms|dr|prof)\b/i.test(name);
+
 /** "Bank of England", but not "Ruth Meyer of Kepler Bank". */
 function mayHaveOf(tokens: readonly Token[], from: number, to: number): boolean {
   const type = classifyName(textOf(tokens, from, to), undefined);
-  return type === 'organization' || (from === to && type !== 'person');
+  const isTheName = type === 'name' && /^the$/i.test(tokens[from - 1]?.text ?? '');
+  return type === 'organization' || isTheName || (from === to && type !== 'person');
 }
 
 function isNoise(name: string): boolean {

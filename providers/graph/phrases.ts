@@ -1,5 +1,5 @@
 /** A sentence as a row of noun phrases, verbs and the words between them. */
-import { findNounPhrases, type NounPhrase } from './noun-phrases.js';
+import type { NounPhrase } from './noun-phrases.js';
 import type { Sentence, Token } from './read-sentences.js';
 
 export type Noun = NounPhrase;
@@ -33,10 +33,12 @@ const RELATIVE = /^(which|who|whom|that|whose)$/;
 const SUBORDINATE =
   /^(that|when|where|while|because|although|though|if|unless|whether|whereas|how|why|what|once|wherever|whenever)$/;
 
-/** Reads the phrases of a sentence. What stands in parentheses is left out. */
-export function readPhrases(sentence: Sentence): Phrase[] {
-  const { tokens } = sentence;
-  const nouns = new Map(findNounPhrases(sentence).map((noun) => [noun.from, noun]));
+/**
+ * Reads the phrases of a sentence. What stands in parentheses is left out.
+ * @param found its noun phrases
+ */
+export function readPhrases({ tokens }: Sentence, found: readonly Noun[]): Phrase[] {
+  const nouns = new Map(found.map((noun) => [noun.from, noun]));
   const phrases: Phrase[] = [];
   let preposition = '';
   let depth = 0;

@@ -29,7 +29,7 @@ function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Se
     if (tagged.tokens.length > MAX_TOKENS) return [];
     const sentence = joinHyphens(tagged);
     const tokens = repairTags(sentence.tokens, names);
-    const known = sentence.dates.map(([from, to]) => withoutPreposition(tokens, from, to));
+    const known = sentence.dates.map(([from, to]) => withYear(tokens, ...withoutPreposition(tokens, from, to)));
     return [{ text: original, tokens, dates: [...known, ...years(tokens, known)] }];
   });
 }
@@ -37,6 +37,10 @@ function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Se
 /** The library takes "by March 2025" for a date. */
 const withoutPreposition = (tokens: readonly Token[], from: number, to: number): [number, number] =>
   from < to && /^(ADP|SCONJ)$/.test(tokens[from]!.pos) ? [from + 1, to] : [from, to];
+
+/** The library leaves out the year of "14 October 1066". */
+const withYear = (tokens: readonly Token[], from: number, to: number): [number, number] =>
+  /^\p{L}/u.test(tokens[to]!.text) && /^\d{3,4}$/.test(tokens[to + 1]?.text ?? '') ? [from, to + 1] : [from, to];
 
 /** The library does not take "since 1967" and "for 2025" for dates. */
 function years(tokens: readonly Token[], dates: readonly [number, number][]): [number, number][] {
@@ -60,7 +64,7 @@ function joinHyphens({ text, tokens, dates }: TaggedSentence): TaggedSentence {
     const isCut = token.joined && /^(?![a-z])\p{L}/iu.test(token.text);
     if (last && /\p{L}-?$/u.test(last.text) && ((isHyphen && tokens[index + 1]!.joined) || isPart || isCut)) {
       const isName =
-        /^[^\p{Ll}]/u.test(token.text) &&
+        /^(\p{Ll}['’])?[^\p{Ll}]/u.test(token.text) &&
         (last.pos === 'PROPN' || (token.pos === 'PROPN' && /^\p{Lu}/u.test(last.text)));
       joined[joined.length - 1] = {
         text: last.text + token.text,

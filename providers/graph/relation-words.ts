@@ -4,8 +4,10 @@ import type { Noun, Phrase } from './phrases.js';
 
 /** These describe the noun before them, not what is done. */
 const OF_THE_NOUN = /^(of|by|about|between|against|among|than|like)$/;
+/** What follows a name after these belongs to the name. */
+const OF_A_NAME = /^(after|of|than|like)$/;
 /** These say nothing that is done with or to a thing. */
-const UNRELATED = /^(according to|despite|unlike|like|except|besides|than|such as)$/;
+const UNRELATED = /^(including|according to|despite|unlike|like|except|besides|than|such as)$/;
 export const COPULA = /^(be|become|remain)$/;
 
 /** @returns null when the noun phrase belongs to a name before it and not to the verb */
@@ -21,6 +23,18 @@ export function relationOf(phrases: readonly Phrase[], clause: Clause, at: numbe
     const isListed = (last?.kind === 'and' || last?.kind === 'comma') && clause.latest !== null;
     // "acquired Xilinx in 2022, a maker of chips": a description that came late.
     if (last?.kind === 'comma' && noun.determiner !== '' && !noun.isName && clause.latest?.entity) return null;
+    // "between Sweden and Denmark", where the verb says nothing of Sweden
+    const before = phrases[at - 2];
+    if (isListed && noun.isName && before === clause.detached) return null;
+    // "between the army of William and an English army"
+    if (
+      isListed &&
+      /^an?$/.test(noun.determiner) &&
+      before?.kind === 'noun' &&
+      before.isName &&
+      before.preposition === 'of'
+    )
+      return null;
     if (isListed && clause.relation !== '') return clause.relation;
     return noun.determiner === 'no' ? `${verb} no` : verb;
   }
@@ -29,11 +43,23 @@ export function relationOf(phrases: readonly Phrase[], clause: Clause, at: numbe
   const isOfNoun = OF_THE_NOUN.test(preposition);
   const own = clause.predicate === '' ? verb : clause.predicate;
   if (!head) return `${own} ${preposition}`;
-  if (head.isName || head.pronoun !== '' || head.entity?.type === 'date')
-    return isOfNoun && preposition !== 'by' ? null : `${own} ${preposition}`;
+  // "on 14 January between Sweden and Denmark"
+  if (head.entity?.type === 'date')
+    return isOfNoun && !/^(by|between|against)$/.test(preposition) ? null : `${own} ${preposition}`;
+  // "named after Sintra in Portugal"
+  const isFar = head.isName && OF_A_NAME.test(head.preposition) && noun.entity?.type !== 'date';
+  if (isFar) return null;
+  if (head.isName || head.pronoun !== '') return isOfNoun && preposition !== 'by' ? null : `${own} ${preposition}`;
   // "with a grant from the Wellcome Trust"
   const isNested = head.preposition !== '' && head.words !== '' && noun.entity?.type !== 'date';
-  if (!isOfNoun && !isNested) return `${own} ${preposition}`;
+  if (!isOfNoun && !isNested) return withObject(own, head, noun);
   const base = clause.relation === '' ? verb : clause.relation;
   return `${base} ${head.words} ${preposition}`;
+}
+
+/** "added support for": an object that is no entity is part of what is said. */
+function withObject(verb: string, head: Noun, { preposition, entity }: Noun): string {
+  const isSaid = /^(for|with|to|on|against|into|from|over)$/.test(preposition) && entity?.type !== 'date';
+  const isObject = head.preposition === '' && head.entity === null && /^\p{L}/u.test(head.words);
+  return isSaid && isObject ? `${verb} ${head.words} ${preposition}` : `${verb} ${preposition}`;
 }

@@ -1,3 +1,4 @@
+import { OFFICE } from './classify-name.js';
 import { CODE_WORD } from './plain-prose.js';
 import type { Token } from './tagger.js';
 import { canBePluralVerb, canBeVerb, isPlural, isRole, usualTag } from './vocabulary.js';
@@ -22,7 +23,8 @@ export function repairTags(tokens: Token[], names: ReadonlySet<string>): Token[]
     else token.pos = smallWord(tokens, at);
   }
   tokens.forEach((token, at) => {
-    if (token.pos === 'NOUN' && (isHiddenVerb(tokens, at) || isHiddenPluralVerb(tokens, at))) token.pos = 'VERB';
+    if (token.pos !== 'NOUN') return;
+    if (isHiddenVerb(tokens, at) || isHiddenPluralVerb(tokens, at) || isSecondVerb(tokens, at)) token.pos = 'VERB';
   });
   return tokens;
 }
@@ -40,6 +42,7 @@ const isConstant = ({ text }: Token) =>
 /** The first word has a capital letter anyway: "Shares in", "Captain Aas", "Rubber barons" begin with common words. */
 function firstWord(tokens: readonly Token[], names: ReadonlySet<string>): string {
   const [{ text, pos }, next] = tokens as [Token, Token | undefined];
+  if (/^thanks$/i.test(text) || isOffice(text, next)) return 'NOUN';
   const isKnownName = names.has(text) || /^\p{Lu}{2,}$/u.test(text);
   if (isKnownName && /^(NOUN|VERB|ADJ|X)$/.test(pos)) return 'PROPN';
   if (pos !== 'PROPN' || names.has(text) || !next || !/^\p{Lu}\p{Ll}+$/u.test(text)) return pos;
@@ -48,13 +51,19 @@ function firstWord(tokens: readonly Token[], names: ReadonlySet<string>): string
   if (next.pos === 'PROPN') return isRole(text) || /^(rival|former|unlike|current)$/i.test(text) ? 'NOUN' : pos;
   if (/^(NOUN|ADJ)$/.test(next.pos) && !CAPITAL.test(next.text)) return isCommon && !canBeVerb(next.text) ? usual : pos;
   if (usual === 'ADV') return usual;
+  // "Team lead at": a name would have "leads".
+  if (isCommon && next.pos === 'VERB' && next.text === next.lemma) return 'NOUN';
   return (isCommon || usual === '') && isPlural(text) ? 'NOUN' : isRole(text) && isCommon ? 'NOUN' : pos;
 }
+
+/** "William, Duke of Normandy", "Julia Steiner, Head of Sales" */
+const isOffice = (text: string, next: Token | undefined) => next?.text === 'of' && OFFICE.test(text);
 
 /** In the middle of a sentence, a capital letter shows a name: "SAP", "Elgin Watch". */
 function capitalised(tokens: readonly Token[], at: number): string {
   const { text, pos } = tokens[at]!;
   const before = tokens[at - 1]!;
+  if (isOffice(text, tokens[at + 1]) && before.pos !== 'PROPN' && before.text !== 'The') return 'NOUN';
   const isPartOfName = pos === 'DET' && text !== 'The' && tokens[at + 1]?.pos === 'PROPN';
   if (isPartOfName) return 'PROPN';
   // "Helsinki-based"
@@ -67,6 +76,12 @@ function smallWord(tokens: readonly Token[], at: number): string {
   const { text, pos, lemma } = tokens[at]!;
   const [before, next] = [tokens[at - 1], tokens[at + 1]];
   if (!before) return pos;
+  if (/^(including|regarding|concerning)$/.test(text) && before.pos !== 'AUX') return 'ADP';
+  if (text === 'thanks' && before.pos === 'PUNCT') return 'NOUN';
+  // "closed to ships", "on floating islands"
+  if (pos === 'VERB' && before.text === 'to' && text !== lemma && /s$/.test(text)) return 'NOUN';
+  if (pos === 'VERB' && /ing$/.test(text) && /^(on|at|near|around|across|over|between)$/.test(before.text))
+    return next?.pos === 'NOUN' && next.text !== next.lemma ? 'ADJ' : pos;
   const isAfterArticle = ARTICLE.test(before.text);
   const afterModal = MODAL.test(before.text) || (before.pos === 'ADV' && MODAL.test(tokens[at - 2]?.text ?? ''));
   if (afterModal && /^(ADJ|NOUN)$/.test(pos)) return 'VERB';
@@ -108,13 +123,18 @@ function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
   const mayLead =
     next !== undefined &&
     (/^(DET|ADP|PRON|PROPN|NUM|SCONJ|ADJ|ADV)$/.test(next.pos) || next.text === 'to' || isRelativeEnd);
-  const fits = isObject || isLast || (mayFollow && mayLead);
+  // "The country exports coffee"
+  const isPredicate = isSingular(before) && ARTICLE.test(tokens[at - 2]?.text ?? '') && next?.pos === 'NOUN';
+  const fits = isObject || isLast || isPredicate || (mayFollow && mayLead);
   const isBetweenNames = before.pos === 'PROPN' && (next?.pos === 'PROPN' || next?.pos === 'DET');
   if (!fits || !(canBeVerb(tokens[at]!.text) || (isBetweenNames && /[^s]s$/.test(tokens[at]!.text)))) return false;
   // "X rises and flows": the second verb is like the first; "mines and stores": the second noun is like the first.
   if (before.pos === 'CCONJ') {
     const conjunct = tokens[at - 2];
-    return conjunct?.pos === 'PROPN' || /^(it|them|him|her)$/.test(conjunct?.text ?? '') || isSingular(conjunct)
+    // "exports coffee and flowers to": a list of objects.
+    const mayBeListed = tokens[at - 3]?.pos === 'VERB';
+    const isObjectBefore = isSingular(conjunct) && !mayBeListed;
+    return conjunct?.pos === 'PROPN' || /^(it|them|him|her)$/.test(conjunct?.text ?? '') || isObjectBefore
       ? !hasVerb(tokens, at) && tokens.slice(0, at).some(({ pos, text }) => pos === 'VERB' && text.endsWith('s'))
       : false;
   }
@@ -124,10 +144,31 @@ function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
 /** "GitHub and Stack Overflow use Redis", "analysts at Barclays doubt that" */
 function isHiddenPluralVerb(tokens: readonly Token[], at: number): boolean {
   const [before, next] = [tokens[at - 1], tokens[at + 1]];
-  if (before?.pos !== 'PROPN' || !next || !/^(PROPN|DET|SCONJ|PRON)$/.test(next.pos)) return false;
+  if (!before || !next || !/^(PROPN|DET|SCONJ|PRON|ADP)$/.test(next.pos)) return false;
+  // "fishermen call it", "the two countries fear for"
+  const isBare =
+    before.pos === 'NOUN' &&
+    before.text !== before.lemma &&
+    (/^(it|him|her|them|the|a)$/.test(next.text) || (next.pos === 'ADP' && isDetermined(tokens, at - 1)));
+  if (before.pos !== 'PROPN' && !isBare) return false;
+  if (isBare)
+    return canBePluralVerb(tokens[at]!.text) && tokens[at]!.text === tokens[at]!.lemma && !hasVerb(tokens, at);
+  if (next.pos === 'ADP') return false;
   const subject = tokens.slice(0, at);
   const isPlural = subject.some(({ pos, text, lemma }) => pos === 'CCONJ' || (pos === 'NOUN' && text !== lemma));
   return isPlural && canBePluralVerb(tokens[at]!.text) && !hasVerb(tokens, at);
+}
+
+/** "will reach Jupiter and study Europa", "will call the hotel and book rooms", "rises in Germany, flows through" */
+function isSecondVerb(tokens: readonly Token[], at: number): boolean {
+  const [conjunct, before, token, next] = [tokens[at - 2], tokens[at - 1], tokens[at]!, tokens[at + 1]];
+  if (!conjunct || !before || !next || CAPITAL.test(token.text)) return false;
+  if (before.text === ',' && next.pos === 'ADP')
+    return canBeVerb(token.text) && tokens.slice(0, at).some(({ pos, text }) => pos === 'VERB' && /[^s]s$/.test(text));
+  const isBase = token.text === token.lemma && canBePluralVerb(token.text);
+  if (before.pos !== 'CCONJ' || !isBase || !tokens.slice(0, at).some(({ text }) => MODAL.test(text))) return false;
+  const isDetermined = ARTICLE.test(tokens[at - 3]?.text ?? '');
+  return /^(PROPN|DET|PRON)$/.test(next.pos) || (isDetermined && next.pos === 'NOUN' && next.text !== next.lemma);
 }
 
 /** Whether the clause around a word has a verb. */
@@ -137,6 +178,10 @@ function hasVerb(tokens: readonly Token[], at: number): boolean {
   const clause = tokens.slice(start + 1, end === -1 ? tokens.length : end);
   return clause.some(({ pos }, index) => /^(VERB|AUX)$/.test(pos) && clause[index - 1]?.text !== 'to');
 }
+
+/** "the two countries" */
+const isDetermined = (tokens: readonly Token[], at: number) =>
+  ARTICLE.test(tokens[tokens[at - 1]?.pos === 'NUM' ? at - 2 : at - 1]?.text ?? '');
 
 const isBoundary = ({ pos, text }: Token) =>
   pos === 'CCONJ' || /^[,;:]$/.test(text) || /^(which|who|that|where|when|while|because|after|before)$/i.test(text);

@@ -39,7 +39,7 @@ export const isOrganizationNoun = (noun: string): boolean =>
 export const isRole = (noun: string): boolean =>
   !isOrganizationNoun(noun) && (KINSHIP.test(noun) || listed(noun.toLowerCase()).has('Actor'));
 const KINSHIP =
-  /^(mother|father|wife|husband|son|daughter|brother|sister|cousin|uncle|aunt|nephew|niece|friend|colleague|founder|cofounder|co-founder|executive|chairman|chairwoman|chair|president|ceo|cfo|cto|chief|leader|member|head|spokesman|spokeswoman|spokesperson|dealer|partner|student|minister|mayor|secretary|rival|deputy|widow|heir|successor|predecessor)$/i;
+  /^(mother|father|wife|husband|son|daughter|brother|sister|cousin|uncle|aunt|nephew|niece|friend|colleague|founder|cofounder|co-founder|executive|chairman|chairwoman|chair|president|ceo|cfo|cto|chief|leader|member|head|spokesman|spokeswoman|spokesperson|dealer|partner|student|minister|mayor|secretary|rival|deputy|widow|heir|successor|predecessor|engineer|coach|trainer|prosecutor|nurse|king|queen|prince|princess|duke|duchess|earl|emperor|empress|bishop|chancellor|governor|ambassador|professor|inspector|senator|councillor)$/i;
 
 export function isPlural(word: string): boolean {
   const noun = word.toLowerCase();
@@ -61,3 +61,14 @@ export function genderOf(firstName: string): Gender | null {
   if (tags.has('FemaleName') === tags.has('MaleName')) return null;
   return tags.has('FemaleName') ? 'female' : 'male';
 }
+
+/** @returns the gender that a form of address shows */
+export function genderOfTitle(title: string | undefined): Gender | null {
+  if (title === undefined) return null;
+  if (/^(mrs|ms|miss|dame|lady|queen|princess)\b/.test(title)) return 'female';
+  return /^(mr|sir|lord|king|prince)\b/.test(title) ? 'male' : null;
+}
+
+export const isCountry = (name: string): boolean => listed(name).has('Country');
+/** A country, or a part of it that is no city. */
+export const isRegion = (name: string): boolean => isCountry(name) || listed(name).has('Region');

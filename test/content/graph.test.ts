@@ -66,7 +66,8 @@ describe('relations', () => {
 
   test('all subjects of a list have the relation, and names without a verb between them co-occur', async () => {
     const graph = await read('Microsoft and Google signed an agreement with Acme Corp.');
-    for (const name of ['Microsoft', 'Google']) expect(edges(graph)).toContain(`${name} | signed with | Acme Corp`);
+    for (const name of ['Microsoft', 'Google'])
+      expect(edges(graph)).toContain(`${name} | signed agreement with | Acme Corp`);
     expect(edges(graph)).toContain('Microsoft | co-occurs with | Google');
   });
 
