@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, uti
 import module from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { continueOnSupportedNode } from './supported-node.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const DIST = join(root, 'dist');
@@ -88,4 +89,7 @@ function sources() {
   return found;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) compile();
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await continueOnSupportedNode();
+  compile();
+}

@@ -58,6 +58,16 @@ const filesIn = (cache: string) =>
     : [];
 
 describe('a Node.js that is too old', () => {
+  test('does not compile: a build needs a supported version, too', () => {
+    const env = environmentWith('build', 'exit 1');
+    const { status, stderr } = spawnSync(process.execPath, ['--import', asOldVersion, 'bin/compile.mjs'], {
+      env,
+      encoding: 'utf8',
+    });
+    expect(stderr).toContain('Postback needs Node.js 22.19');
+    expect(status).toBe(1);
+  });
+
   // From the registry, into the user's cache, as for a user.
   beforeAll(() => {
     expect(run(process.env, 'exit').stderr).not.toContain('could not be fetched');
