@@ -1,5 +1,5 @@
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
-import { DELIVERY_STATE_TABLE } from '../../domain/webhooks/states.js';
+import { DELIVERY_STATE_TABLE, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import { type DeliveryEvent, describeEvent, readEvents } from './events.js';
 import { commandFor, fields, localTime, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type Server, type ServerOptions } from './server.js';
@@ -50,7 +50,7 @@ export async function showDelivery(id: string, options: ServiceOptions): Promise
   const server = findServer(options);
   const delivery = await routes(server, options).show(id);
   const retry =
-    ['failed', 'permanently_failed'].includes(delivery.status) &&
+    RETRYABLE_DELIVERY_STATES.some((state) => state === delivery.status) &&
     commandFor(options, 'deliveries', 'retry', id, ...ofCrew(options));
   print({ json: options.json, data: delivery, next: retry }, () => {
     const { attempt_log, payload, status, created_at, updated_at, next_attempt_at, workflow, ...others } = delivery;
