@@ -6,40 +6,44 @@ import type { RequestState } from './request-context.js';
 const FREE_BYTES = 64 * 1024;
 
 /**
- * Limits the memory that the bodies of all requests hold together: JSON, and the text fields of forms. One organisation
- * may use half of it. Files do not count, because they are stored while they arrive.
+ * Limits the memory that the bodies of all requests hold together: JSON, and the text fields of forms. One organisation, or one
+ * address without a key, may use half of it. Files do not count, because they are stored while they arrive.
  *
  * It sets `ctx.state.holdBody`, which reserves memory until the response. Without room it throws ServiceError RATE_LIMITED to an
- * organisation that has used its share, and SERVICE_UNAVAILABLE when others have used up the rest.
+ * client that has used its share, and SERVICE_UNAVAILABLE when others have used up the rest.
  */
 export function limitBodyMemory(maxBytes: number): Middleware<RequestState> {
   let total = 0;
-  const byOrg = new Map<string, number>();
-  const take = (org: string, bytes: number) => {
+  const byOwner = new Map<string, number>();
+  const take = (owner: string, bytes: number) => {
     total += bytes;
-    const held = (byOrg.get(org) ?? 0) + bytes;
-    if (held === 0) byOrg.delete(org);
-    else byOrg.set(org, held);
+    const held = (byOwner.get(owner) ?? 0) + bytes;
+    if (held === 0) byOwner.delete(owner);
+    else byOwner.set(owner, held);
   };
   return async (ctx, next) => {
     let held = 0;
+    let owner = '';
     let ended = false;
     ctx.state.holdBody = (bytes) => {
       // A body may still arrive after the response, and is discarded.
       if (ended) return;
       const more = bytes - FREE_BYTES - held;
       if (more <= 0) return;
-      const { org } = ctx.state.principal;
-      if ((byOrg.get(org) ?? 0) + more > maxBytes / 2) throw tooLarge('RATE_LIMITED', 'of your organisation ');
+      const { principal, address } = ctx.state;
+      owner = principal ? `organisation ${principal.org}` : `address ${address}`;
+      if ((byOwner.get(owner) ?? 0) + more > maxBytes / 2) {
+        throw tooLarge('RATE_LIMITED', principal ? 'of your organisation ' : 'from your address ');
+      }
       if (total + more > maxBytes) throw tooLarge('SERVICE_UNAVAILABLE', '');
       held += more;
-      take(org, more);
+      take(owner, more);
     };
     try {
       await next();
     } finally {
       ended = true;
-      if (held > 0) take(ctx.state.principal.org, -held);
+      if (held > 0) take(owner, -held);
     }
   };
 }

@@ -90,6 +90,16 @@ describe('names that nobody knows, and null', () => {
     }
   });
 
+  test('a large JSON body is an error of the client, with or without a key', async () => {
+    const large = 'x'.repeat(200_000);
+    for (const { method, path, operation, example } of withBodies()) {
+      for (const each of [operation, {}]) {
+        const { status } = await send(method, path, each, { ...example, colour_of_sky: large });
+        expect([method, path, Math.floor(status / 100)]).toEqual([method, path, 4]);
+      }
+    }
+  });
+
   test('null for an optional field of a JSON body is not given', async () => {
     let checked = 0;
     for (const { method, path, operation, schema, example } of withBodies()) {

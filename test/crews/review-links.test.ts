@@ -125,7 +125,7 @@ describe('review links', () => {
     for (const token of forged) expect([token, (await read(`${apiUrl}/review#${token}`)).status]).toEqual([token, 404]);
   });
 
-  test('lead to a page that runs no foreign code, tells nobody its address, and decides nothing by itself', async () => {
+  test('lead to a page that runs no foreign code, sends its address to no other site, and decides nothing by itself', async () => {
     const response = await fetch(`${apiUrl}/review`);
     const html = await response.text();
     expect(Object.fromEntries(response.headers)).toMatchObject({
