@@ -84,7 +84,7 @@ describe('the code blocks of the README and of docs/', () => {
     const { env, folder } = await reader(page);
     const own = ran.filter((block) => block.page === page);
     const shellBlocks = own.filter(({ language }) => language === 'sh');
-    const script = shellBlocks.map((block) => `echo '### ${at(block)}'\n${here(block.code)}`).join('\n');
+    const script = shellBlocks.map((block) => `echo '### ${at(block)}'\nFIRST=yes\n${here(block.code)}`).join('\n');
     const needsLibrary = /database=library|"database": "library"/.test(script) && !script.includes('create library');
     const prepared = needsLibrary ? `postback databases create library\n${script}` : script;
     const { code, out, err, variables } = await shell.run(prepared, folder, env);

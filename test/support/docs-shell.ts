@@ -13,14 +13,17 @@ import { outputOf } from './output.js';
 const TAKEN = 'job_id|file_id|kickoff_id|execution_id|connector_id|delivery_id|authentication_id|client_secret';
 
 /**
- * What the shell of a page knows. `curl` and `postback` repeat what fails until it succeeds, as a reader does who waits for
- * work in the background; what never succeeds fails the page. `curl` takes ids over from responses.
+ * What the shell of a page knows. `curl` without a body, and `postback`, repeat what fails until it succeeds, as a reader does who
+ * waits for work in the background; what never succeeds fails the page. A `curl` with a body repeats only as the first command of a
+ * block, which sets `FIRST`: a reader pastes a whole block, so nothing in it may depend on work that it has only begun. `curl` takes ids over from responses.
  */
 const ATTEMPTS = Math.ceil(PATIENCE_MS / 200);
 const PRELUDE = `set -e
 curl() {
-  local attempt code
-  for attempt in $(seq 1 ${ATTEMPTS}); do
+  local attempt code attempts=${ATTEMPTS}
+  case "$FIRST $* " in " "*" -d "*|" "*" -F "*|" "*" --data"*) attempts=1;; esac
+  FIRST=
+  for attempt in $(seq 1 $attempts); do
     code=$(command curl -sS -o "$WORK/body" -w '%{http_code}' "$@")
     case $code in 2??) break;; esac
     sleep 0.2
@@ -32,6 +35,7 @@ curl() {
 }
 postback() {
   local attempt code
+  FIRST=
   # The standard input belongs to a process.
   if [ -p /dev/stdin ]; then "$NODE" "$PROGRAM" "$@"; return; fi
   for attempt in $(seq 1 ${ATTEMPTS}); do
