@@ -34,8 +34,8 @@ const CHECK_LOOKUP_MS = 5_000;
 /**
  * An `OutboundClient` that uses https (plain http for opened ranges only) and follows no redirects. It checks every
  * address where the socket is opened, so a name that resolves differently the second time gains nothing. Connections are
- * pooled by origin; a pooled connection stays with the address that was checked. Behind a proxy, names are checked where a tunnel is
- * opened, and the proxy resolves them again.
+ * pooled by origin; a pooled connection stays with the address that was checked. Behind a proxy, names are checked before each request,
+ * and the proxy resolves them again.
  */
 export function createOutboundClient(options: OutboundClientOptions): OutboundClient {
   const { allowedCidrs, lookup = createLookup() } = options;
@@ -67,7 +67,7 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
   };
   const { proxy, tls } = options;
   const agent = proxy
-    ? createProxyDispatcher({ url: proxy, tls, agent: connections, permit: (host) => permit(host, false) })
+    ? createProxyDispatcher({ url: proxy, tls, agent: connections })
     : new Agent({ ...connections, connect: guardedConnector(resolve, tls) });
 
   const targets = createTargets(allowedCidrs);
@@ -76,7 +76,7 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     async send(request) {
       const { method, headers, body = null } = request;
       const target = targets.read(request.url);
-      if (proxy) await permitPlain(target.origin);
+      await permitBehindProxy(target.origin);
       return exchange(agent, { ...target, headers: lowerCase(headers), method, body }, request);
     },
     async download(request) {
@@ -85,7 +85,7 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
       to.on('error', () => undefined);
       try {
         const target = targets.read(url);
-        if (proxy) await permitPlain(target.origin);
+        await permitBehindProxy(target.origin);
         const get = { ...target, headers: lowerCase(headers), method: 'GET' } as const;
         return await download(agent, get, request);
       } finally {
@@ -102,9 +102,9 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     close: () => agent.destroy(),
   };
 
-  /** Plain http passes the proxy without a tunnel, at whose opening the name would be checked. */
-  async function permitPlain(origin: string): Promise<void> {
-    if (origin.startsWith('http:')) await permit(hostOf(new URL(origin)), true);
+  /** The proxy opens the socket to the receiver, so the address is checked before the request. */
+  async function permitBehindProxy(origin: string): Promise<void> {
+    if (proxy) await permit(hostOf(new URL(origin)), origin.startsWith('http:'));
   }
 }
 
