@@ -179,6 +179,16 @@ describe('recipes with a library of Standard Webhooks', () => {
 describe('recipes without a library', () => {
   const has = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
 
+  test('the first webhook', async () => {
+    writeFileSync(join(folder, 'first.mjs'), recipe('first.mjs'));
+    const { post, nextLine } = await start(process.execPath, ['first.mjs']);
+    const body = indexed('dlv_1');
+    expect(await post('/', body, hmac(body, [PREVIOUS, SECRET]))).toBe(204);
+    expect(await nextLine()).toBe('{');
+    for (const headers of [{}, hmac(`${body} `), hmac(body, [PREVIOUS]), hmac(body, [SECRET], 10 * MINUTE_MS)])
+      expect(await post('/', body, headers)).toBe(401);
+  });
+
   test('python', async () => {
     if (!has('python3', '--version'))
       throw new Error('python3 is not on the PATH: install it to run the Python recipe');
@@ -190,7 +200,7 @@ describe('recipes without a library', () => {
     const python = pythonWithCryptography();
     const script =
       'import sys\nfrom job_callback import *\n' +
-      'print(verify_job_callback(sys.stdin.buffer.read(), sys.argv[1], open(sys.argv[2], "rb").read()) is not None)';
+      'print(verify_job_callback(sys.stdin.buffer.read(), sys.argv[1], open(sys.argv[2]).read()) is not None)';
     writeFileSync(join(folder, 'job_callback.py'), recipe('job_callback.py'));
     const verify = (signature: string) =>
       execFileSync(python, ['-c', script, signature, publicKeyFile], { cwd: folder, input: jobBody }).toString().trim();
