@@ -3,7 +3,7 @@ import { html } from './html.js';
 import { useLive } from './live.js';
 import { isUserKey, session } from './session.js';
 
-/** The name of the organisation whose records are shown. Keys of users, and for payments alone, do not tell it. */
+/** The name of the organisation whose records are shown. Keys of users, and keys for payments, do not show it. */
 export function Organisation() {
   const as = session.key('api') === null ? 'crew' : 'api';
   const key = session.key(as);

@@ -2,6 +2,7 @@ import type { Collection } from 'mongodb';
 import { type KeyKind, keyHint, newApiKey, type Principal, SCOPES, type Scope } from '../domain/api-keys.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 import { createSharedReads } from '../domain/shared-calls.js';
+import { OPERATOR } from '../domain/webhooks/operator-notices.js';
 import type { DatabaseClock } from './clock.js';
 
 export interface ApiKeyRecord {
@@ -34,6 +35,7 @@ export function createApiKeys({ apiKeys, now: clock }: { apiKeys: Collection<Api
     /**
      * @param input without `scopes` the key has all of them; without `expires_at` it does not expire
      * @returns the record and the plain key, which is not stored and cannot be read again
+     * @throws Error for the reserved organisation of the operator's notices
      */
     async create(input: {
       org: string;
@@ -43,6 +45,7 @@ export function createApiKeys({ apiKeys, now: clock }: { apiKeys: Collection<Api
       crews?: readonly string[];
       expires_at?: Date | null;
     }) {
+      if (input.org === OPERATOR) throw new Error(`The organisation "${OPERATOR}" is reserved for notices.`);
       const key = newApiKey(input.kind);
       const record: ApiKeyRecord = {
         _id: newKeyId(),

@@ -36,6 +36,11 @@ describe('the postback command', () => {
     expect(rejected.err).toMatch(/--expires.*a date in the future/);
   });
 
+  test('creates no key for the organisation of the notices to the operator', async () => {
+    const { code, err } = await postback(['keys', 'create', '--org', '(operator)']);
+    expect([code, err]).toEqual([1, expect.stringContaining('The organisation "(operator)" is reserved for notices.')]);
+  });
+
   test('a key expires after a year unless it is created with another expiry, and has the scopes that are named', async () => {
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
     for (const [args, expected] of [

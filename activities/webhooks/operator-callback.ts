@@ -27,7 +27,7 @@ export function createOperatorCallback(receiver: OperatorReceiver | null, policy
   };
 }
 
-/** Tells the operator what an attempt has led to. An error is logged: it must not hold back the deliveries themselves. */
+/** Notices of what attempts have led to. An error is logged: it must not hold back the deliveries themselves. */
 export interface FailureNotices {
   deliveriesFailed(outcomes: readonly Outcome[], now: Date): Promise<void>;
   webhookDisabled(org: string, reason: string, now: Date): Promise<void>;
@@ -45,12 +45,13 @@ export function createFailureNotices(
     async deliveriesFailed(outcomes, since) {
       if (!notices) return;
       const failed = outcomes.filter(({ claimed, recorded }) => isFailure(claimed.event_type, recorded));
-      for (const [receiver, ofReceiver] of Map.groupBy(failed, ({ claimed }) => claimed.receiver)) {
+      const byReceiver = Map.groupBy(failed, ({ claimed }) => claimed.receiver);
+      const adding = [...byReceiver].map(([receiver, ofReceiver]) => {
         const { claimed, recorded } = ofReceiver.at(-1)!;
         const { _id: delivery_id, org, event_type } = claimed;
         const { error_code, error_message: reason } = recorded;
         const count = ofReceiver.length;
-        await add(receiver, {
+        return add(receiver, {
           kind: 'delivery_failed',
           org,
           event_type,
@@ -60,7 +61,8 @@ export function createFailureNotices(
           error_code,
           reason,
         });
-      }
+      });
+      await Promise.all(adding);
     },
     webhookDisabled: (org, reason, since) => add(org, { kind: 'webhook_disabled', org, count: 1, since, reason }),
   };

@@ -145,7 +145,7 @@ async function checkFile(deps: SubmissionDependencies, org: string, file: string
   throw fileNotFound(reference.file_id);
 }
 
-/** What people tell jobs apart by: the name of the file, or the beginning of the text or of the last message. */
+/** What people recognise a job by: the name of the file, or the beginning of the text or of the last message. */
 function subjectOf(input: object, upload: UploadRecord | null): string | undefined {
   if (upload) return upload.filename;
   const { file, text, messages } = input as { file?: string; text?: string; messages?: readonly { content: string }[] };

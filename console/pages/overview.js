@@ -121,7 +121,7 @@ export function StateBar({ counts, total }) {
   `;
 }
 
-/** The bar tells the two steps apart. @param {import('domain/content/states.js').IndexingStatus} state */
+/** The bar shows the two steps in their colours. @param {import('domain/content/states.js').IndexingStatus} state */
 const barTone = (state) => (state === 'graph_creation' ? 'graph' : INDEXING_STATUS_TABLE[state].tone);
 
 /** @param {{ activity: any }} props */

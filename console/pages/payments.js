@@ -105,7 +105,7 @@ function PaymentDetails({ payment }) {
     ${
       check
         ? html`
-          <p>The browser was told: <b>${check.sdk_next_action.replaceAll('_', ' ')}</b>, <${ui.Time} at=${check.checked_at} /></p>
+          <p>The answer to the browser: <b>${check.sdk_next_action.replaceAll('_', ' ')}</b>, <${ui.Time} at=${check.checked_at} /></p>
           <ul class="rows">
             ${check.reasons.map(({ network, signal, effect }) => html`<li><b>${network}</b><span class="grow">${signal.replaceAll('_', ' ')}</span><span class="muted">${effect.replaceAll('_', ' ')}</span></li>`)}
           </ul>

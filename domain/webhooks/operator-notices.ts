@@ -2,6 +2,9 @@
 import { z } from 'zod';
 import { OPERATOR_NOTICE } from './events.js';
 
+/** The organisation whose deliveries the notices are. No key belongs to it, so no client sees them. */
+export const OPERATOR = '(operator)';
+
 export const NOTICE_KINDS = ['delivery_failed', 'webhook_disabled'] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 

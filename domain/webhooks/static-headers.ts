@@ -36,7 +36,6 @@ const OURS = new Set([
   'user-agent',
   'traceparent',
   'tracestate',
-  '__proto__',
 ]);
 const OUR_PREFIXES = ['content-', 'webhook-', 'x-service-'];
 

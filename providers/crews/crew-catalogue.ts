@@ -14,7 +14,7 @@ export interface CrewCatalogue {
 interface CatalogueOptions {
   /** Receives the mistakes of a crew, each time they change. */
   onMistakes(name: string, problems: readonly string[]): void;
-  /** How long a look at the files is good for. */
+  /** The files are checked again after this time. */
   checkEveryMs?: number;
 }
 
@@ -22,7 +22,7 @@ interface CatalogueOptions {
 const MAX_DEPTH = 4;
 
 /**
- * Loads the crews of a folder, and again when a file has changed: what is asked for them looks at the files at most twice a second.
+ * Loads the crews of a folder, and again when a file has changed. A read of the crews checks the files, at most twice a second.
  * Polling, because changes of mounted folders are not reported everywhere.
  * @throws Error when the folder cannot be read
  */

@@ -19,7 +19,7 @@ export interface AiJobRecord {
   status: JobStatus;
   /** JSON, because MongoDB does not store every field name. */
   input: string;
-  /** What people tell jobs apart by: the name of the file, or the beginning of the text. Absent on older jobs. */
+  /** What people recognise a job by: the name of the file, or the beginning of the text. Absent on older jobs. */
   subject?: string | undefined;
   /** The upload in the input, if there is one. */
   file_id: string | null;

@@ -1,12 +1,9 @@
 import { newDeliveryId } from '../../domain/ids.js';
 import { OPERATOR_NOTICE } from '../../domain/webhooks/events.js';
-import type { OperatorNotice } from '../../domain/webhooks/operator-notices.js';
+import { OPERATOR, type OperatorNotice } from '../../domain/webhooks/operator-notices.js';
 import { DEDUPE_INDEX } from '../indexes.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { type DeliveryRecord, pendingDelivery } from './deliveries.js';
-
-/** Whose deliveries the notices are. */
-const OPERATOR = '(operator)';
 
 export type OperatorNotices = ReturnType<typeof createOperatorNotices>;
 
