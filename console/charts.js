@@ -5,7 +5,7 @@ import { html } from './html.js';
 /**
  * @typedef {object} Series
  * @property {string} label
- * @property {string} color the name of a colour in style.css
+ * @property {string} color the name of a colour in style/controls.css
  * @property {(number | null)[]} values
  */
 
