@@ -17,6 +17,7 @@ import { type CrewServiceDependencies, crewService } from './crews/service.js';
 import { type EventDependencies, eventService } from './events/service.js';
 import type { HealthDependencies } from './health.js';
 import { createInProcessFetch } from './in-process.js';
+import { type KeyDependencies, keyRoutes } from './keys.js';
 import { type McpDependencies, mcpService } from './mcp/service.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
@@ -44,6 +45,7 @@ export type ApiDependencies = HealthDependencies &
       ReviewDependencies &
       PaymentDependencies &
       EventDependencies &
+      KeyDependencies &
       UsageDependencies,
     'rateLimit'
   > & {
@@ -122,6 +124,7 @@ export function createServices(
       replayRoutes(shared),
       indexingDeliveryRoutes(shared),
       registrationRoutes(shared),
+      keyRoutes(shared),
     ]),
     aiJobService(shared),
     crewService(shared),

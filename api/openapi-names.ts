@@ -33,6 +33,7 @@ const PATH_VALUES: Record<string, string> = {
   connector_id: `con_${ID}`,
   delivery_id: `dlv_${ID}`,
   replay_id: `rpl_${ID}`,
+  key_id: `key_${ID}`,
   file_id: `fil_${ID}`,
   job_id: UUID,
   crew: 'support-reply',

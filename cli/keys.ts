@@ -1,5 +1,6 @@
 /** The commands for keys: `postback keys`, `signing-key` and `sealing-key`. */
 import type { KeyKind, Scope } from '../domain/api-keys.js';
+import { keyStateOf } from '../domain/key-states.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
@@ -52,7 +53,8 @@ export async function listKeys({ org, json }: Output & { org?: string }): Promis
       label: key.label,
       created: key.created_at.toISOString(),
       expires: key.expires_at?.toISOString() ?? 'never',
-      state: key.revoked_at ? 'revoked' : key.expires_at && key.expires_at <= now ? 'expired' : 'active',
+      used: key.last_used_at?.toISOString() ?? 'never',
+      state: keyStateOf(key, now),
     }));
     print({ json, data: { keys: listed } }, () => table(Object.keys(listed[0] ?? {}), listed.map(Object.values)));
   });

@@ -255,7 +255,7 @@ describe('a route that responds without a transaction', () => {
       middleware: [
         (ctx, next) => {
           const org = `idempotency-${process.pid}`;
-          ctx.state.principal = { key_id: 'key_test', org, kind: 'api', scopes: ['write'] };
+          ctx.state.principal = { key_id: 'key_test', label: 'test', org, kind: 'api', scopes: ['write'] };
           return next();
         },
         jsonBody(),

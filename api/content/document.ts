@@ -18,6 +18,7 @@ export const contentDocument: ServiceDocument = {
     { name: 'Webhooks', description: 'The webhook registration of the organisation and its signing secret.' },
     { name: 'Connectors', description: 'Sites, feeds and buckets that are synced on a schedule.' },
     { name: 'Deliveries', description: 'The webhook deliveries, with their attempts and manual retries.' },
+    { name: 'Keys', description: 'The keys of the organisation, for its administrators.' },
     { name: 'Tenants', description: 'Databases under their deprecated name.' },
   ],
   security: API_KEY,
