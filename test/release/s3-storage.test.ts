@@ -3,11 +3,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Client, createClient } from './support/client.js';
-import { eventually } from './support/eventually.js';
-import { makeKey, type Product, startProcesses } from './support/product.js';
-import { type ServerProxy, startProxy } from './support/proxy.js';
-import { S3_ENVIRONMENT, startS3 } from './support/s3.js';
+import { type Client, createClient } from '../support/client.js';
+import { eventually } from '../support/eventually.js';
+import { makeKey, type Product, startProcesses } from '../support/product.js';
+import { type ServerProxy, startProxy } from '../support/proxy.js';
+import { S3_ENVIRONMENT, startS3 } from '../support/s3.js';
 
 // Starts its own product, because it needs other settings and cuts a connection.
 describe('files and the search index in a bucket', () => {
