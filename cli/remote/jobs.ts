@@ -36,10 +36,7 @@ export async function runJob(model: string, file: string | undefined, options: R
     }),
   );
   if (options.wait) return printJob(await ended(client, job.job_id), options);
-  print(
-    { json, data: job, next: commandFor(options, 'jobs', 'show', job.job_id) },
-    () => `${job.job_id}  ${paintState(JOB_STATUS_TABLE, job.status)}`,
-  );
+  print({ json, data: job, next: commandFor(options, 'jobs', 'show', job.job_id) }, () => job.job_id);
 }
 
 /** `postback jobs show` */

@@ -9,33 +9,32 @@ import { runCommand } from './command.js';
 import { PATIENCE_MS } from './eventually.js';
 import { outputOf } from './output.js';
 
-/** Fields of responses that examples use in later requests, as variables of the same name in upper case. */
-const TAKEN = 'job_id|file_id|kickoff_id|execution_id|connector_id|delivery_id|authentication_id|client_secret';
+/** What a script runs before the first command of a block. */
+export const BLOCK_BEGINS = 'touch "$WORK/first"';
 
 /**
  * What the shell of a page knows. `curl` without a body, and `postback`, repeat what fails until it succeeds, as a reader does who
  * waits for work in the background; what never succeeds fails the page. A `curl` with a body repeats only as the first command of a
- * block, which sets `FIRST`: a reader pastes a whole block, so nothing in it may depend on work that it has only begun. `curl` takes ids over from responses.
+ * block: a reader pastes a whole block, so nothing in it may depend on work that it has only begun. A variable that no command
+ * of the page has set fails it too: readers copy no ids.
  */
 const ATTEMPTS = Math.ceil(PATIENCE_MS / 200);
-const PRELUDE = `set -e
+const PRELUDE = `set -euo pipefail
+is_first() { rm "$WORK/first" 2> /dev/null; }
 curl() {
   local attempt code attempts=${ATTEMPTS}
-  case "$FIRST $* " in " "*" -d "*|" "*" -F "*|" "*" --data"*) attempts=1;; esac
-  FIRST=
+  if ! is_first; then case " $* " in *" -d "*|*" -F "*|*" --data"*) attempts=1;; esac; fi
   for attempt in $(seq 1 $attempts); do
-    code=$(command curl -sS -o "$WORK/body" -w '%{http_code}' "$@")
+    code=$(command curl -sS -o "$WORK/body" -w '%{http_code}' "$@") || true
     case $code in 2??) break;; esac
     sleep 0.2
   done
   case $code in 2??) ;; *) echo "curl $*: $code $(cat "$WORK/body")" >&2; return 1;; esac
-  while read -r name value; do export "$name=$value"; done < <(grep -oE '"(${TAKEN})": ?"[^"]+"' "$WORK/body" \\
-    | sed -E 's/"([a-z_]+)": ?"(.*)"/\\1 \\2/' | while read -r name value; do echo "\${name^^} $value"; done)
   cat "$WORK/body"; echo
 }
 postback() {
   local attempt code
-  FIRST=
+  is_first || true
   # The standard input belongs to a process.
   if [ -p /dev/stdin ]; then "$NODE" "$PROGRAM" "$@"; return; fi
   for attempt in $(seq 1 ${ATTEMPTS}); do
