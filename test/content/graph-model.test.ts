@@ -1,9 +1,9 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ProviderError } from '../../domain/errors.js';
+import { describe, expect, test } from '@jest/globals';
 import { createGraphExtractor } from '../../providers/graph/index.js';
 import { mergeGraphs } from '../../providers/graph/merge-graphs.js';
 import { createModelGraphExtractor } from '../../providers/graph/model-extractor.js';
 import { duringTests, processesDuringTests } from '../support/during-tests.js';
+import { meteredModelDuringTests } from '../support/metered-model.js';
 import { sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
 
@@ -30,35 +30,14 @@ const answers =
     sendCompletion(response, typeof content === 'string' ? content : JSON.stringify(content), extra);
 
 describe('a graph by a language model', () => {
-  const server = duringTests(startOpenAiServer);
+  const { server, counted, logged, quota, dependencies } = meteredModelDuringTests();
   const builtIn = duringTests(createGraphExtractor);
-  const counted: [string, number][] = [];
-  const logged: object[] = [];
-  let admits = true;
-
-  beforeEach(() => {
-    counted.length = 0;
-    logged.length = 0;
-    server.requests.length = 0;
-    admits = true;
-  });
 
   /** A new one for each test, because it does not ask a server that has failed for a while. */
   const extractor = (baseUrl = server.baseUrl) =>
     createModelGraphExtractor(
       { baseUrl, apiKey: 'secret', model: 'reader', maxTokens: 500, timeoutMs: 1_000 },
-      {
-        builtIn,
-        meterOf: (org) => ({
-          async admit() {
-            if (!admits) throw new ProviderError('used up', false);
-          },
-          async count(tokens) {
-            counted.push([org, tokens]);
-          },
-        }),
-        log: { warn: (details) => logged.push(details) },
-      },
+      { builtIn, ...dependencies },
     );
   const read = (from = extractor(), text = TEXT) => from.extract([{ chunk_id: 'chk_0', text }], undefined, 'acme');
   const own = () => builtIn.extract([{ chunk_id: 'chk_0', text: TEXT }]);
@@ -140,7 +119,7 @@ describe('a graph by a language model', () => {
   });
 
   test('is the built-in one when the tokens of the organisation are used up', async () => {
-    admits = false;
+    quota.admits = false;
     expect(await read()).toEqual(await own());
     expect(server.requests).toHaveLength(0);
   });

@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { inNewOrder } from '../../domain/content/reranking.js';
-import { ProviderError } from '../../domain/errors.js';
 import { createReranker } from '../../providers/reranking/index.js';
 import { createOrganisations } from '../../storage/organisations.js';
 import type { Client } from '../support/client.js';
 import { duringTests, processesDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
+import { meteredModelDuringTests } from '../support/metered-model.js';
 import { testCollections } from '../support/mongodb.js';
 import { sendJson, startOpenAiServer } from '../support/openai-server.js';
 import { clientOf } from '../support/organisation.js';
@@ -28,33 +28,10 @@ test('hits in a new order have the scores of their places, and the others follow
 });
 
 describe('a reranker', () => {
-  const server = duringTests(startOpenAiServer);
-  const counted: [string, number][] = [];
-  const logged: object[] = [];
-  let admits = true;
-
-  beforeEach(() => {
-    counted.length = 0;
-    logged.length = 0;
-    server.requests.length = 0;
-    admits = true;
-  });
+  const { server, counted, logged, quota, dependencies } = meteredModelDuringTests();
 
   const reranker = (baseUrl = server.baseUrl) =>
-    createReranker(
-      { baseUrl, apiKey: 'secret', model: 'judge', timeoutMs: TIMEOUT_MS },
-      {
-        meterOf: (org) => ({
-          async admit() {
-            if (!admits) throw new ProviderError('used up', false);
-          },
-          async count(tokens) {
-            counted.push([org, tokens]);
-          },
-        }),
-        log: { warn: (details) => logged.push(details) },
-      },
-    );
+    createReranker({ baseUrl, apiKey: 'secret', model: 'judge', timeoutMs: TIMEOUT_MS }, dependencies);
 
   test('sends the request of Jina, Cohere and vLLM, and counts the tokens', async () => {
     server.respondWith((_, response) =>
@@ -122,7 +99,7 @@ describe('a reranker', () => {
 
   test('gives no ranking when nothing listens, and sends nothing when the tokens are used up', async () => {
     expect(await reranker('http://127.0.0.1:9/v1').rank('which', TEXTS, 'acme')).toBeNull();
-    admits = false;
+    quota.admits = false;
     expect(await reranker().rank('which', TEXTS, 'acme')).toBeNull();
     expect(server.requests).toHaveLength(0);
   });
