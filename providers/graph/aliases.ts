@@ -1,5 +1,5 @@
 /** Short names that a text gives in parentheses: `Harlow Textiles Ltd (the "Supplier")`, `the European Central Bank (ECB)`. */
-import type { Mention, NounPhrase } from './noun-phrases.js';
+import type { Mention, NounPhrase } from './mention.js';
 import type { Token } from './read-sentences.js';
 
 /** A short name, and the name that it stands for. */

@@ -10,7 +10,7 @@ import {
 import { MAX_ENTITIES, MAX_EVIDENCE, MAX_MENTIONS, MAX_RELATIONS, shorten } from './bounds.js';
 import { LEGAL_FORM } from './classify-name.js';
 import { readSentence } from './find-relations.js';
-import type { Mention } from './noun-phrases.js';
+import type { Mention } from './mention.js';
 import { readSentences } from './read-sentences.js';
 import { Discourse } from './resolve-references.js';
 

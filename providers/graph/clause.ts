@@ -1,5 +1,5 @@
 /** A clause while it is read, and what is read from it. */
-import type { Mention } from './noun-phrases.js';
+import type { Mention } from './mention.js';
 import type { Noun, Verb } from './phrases.js';
 
 /** What a statement relates: a noun phrase or an owner, whose entity may be found later. */

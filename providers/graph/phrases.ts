@@ -1,5 +1,5 @@
 /** A sentence as a row of noun phrases, verbs and the words between them. */
-import type { NounPhrase } from './noun-phrases.js';
+import type { NounPhrase } from './mention.js';
 import type { Sentence, Token } from './read-sentences.js';
 
 export type Noun = NounPhrase;

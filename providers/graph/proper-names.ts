@@ -1,0 +1,107 @@
+/** Proper names: where one ends, what belongs to it, and its type. */
+import type { EntityType } from '../../domain/content/graph.js';
+import { classifyName, HONORIFIC, LEGAL_FORM, ORGANIZATION, TITLE_END, TITLE_WORD } from './classify-name.js';
+import type { Mention } from './mention.js';
+import type { Token } from './read-sentences.js';
+import { isDemonym, usualTag } from './vocabulary.js';
+
+const MAX_WORDS = 6;
+
+/** A proper noun with a capital letter; the tagger alone mistakes some words for names. */
+export const isName = (token: Token | undefined) => token?.pos === 'PROPN' && /^\p{Lu}/u.test(token.text);
+
+/** "a Token", "each Client": an article shows a common noun. */
+export const isCommon = (tokens: readonly Token[], at: number) =>
+  /^(a|an|each|every|any|no)$/i.test(tokens[at - 1]?.text ?? '') &&
+  !isName(tokens[at + 1]) &&
+  usualTag(tokens[at]!.text) === 'NOUN';
+
+/** "Swedish" alone is no entity, and neither is a name that is noise. */
+export const isEntity = ({ name, type }: Mention) => name !== '' && type !== 'concept';
+
+/** Reads the name that starts at a token. @param startsDate whether a date starts at another one */
+export function readName(
+  tokens: readonly Token[],
+  start: number,
+  startsDate: (index: number) => boolean,
+): { mention: Mention; to: number } {
+  let to = start;
+  while (to - start < MAX_WORDS) {
+    const next = tokens[to + 1];
+    if (!next || startsDate(to + 1)) break;
+    const goesOn = isName(tokens[to + 2]) && !startsDate(to + 2);
+    const joins =
+      goesOn &&
+      (next.text !== 'of' || mayHaveOf(tokens, start, to)) &&
+      /^(of|&|de|van|von|der|la|del|di|da|the|el|al|ibn|bin)$/.test(next.text);
+    const isPrize = next.text === 'in' && goesOn && /^(prize|award|medal)$/i.test(tokens[to]!.text);
+    const owns = /^['’]s$/.test(next.text) && goesOn && ORGANIZATION.test(tokens[to + 2]!.text);
+    if (isName(next) || (LEGAL_FORM.test(next.text) && /^[A-Z]/.test(next.text))) to += 1;
+    else if (joins || owns || isPrize) to += 2;
+    else break;
+  }
+  const number = tokens[to + 1];
+  const isNumbered =
+    number && /^\d+(\.\d+)*$/.test(number.text) && !startsDate(to + 1) && tokens[to + 2]?.pos !== 'NOUN';
+  if (isNumbered) to += 1;
+  const whole = textOf(tokens, start, to);
+  const from = isNamedAfterPerson(whole) ? start : afterTitle(tokens, start, to);
+  const name = textOf(tokens, from, to);
+  const type = isDemonym(name) ? 'concept' : typeOf(name, tokens[from - 1]?.text);
+  const doubtful = start === 0 && from === to && type === 'name' && usualTag(name) !== '';
+  const title = from > start ? { title: textOf(tokens, start, from - 1).toLowerCase() } : {};
+  return { mention: { name: isNoise(name) ? '' : name, type, from, doubtful, ...title }, to };
+}
+
+/** "the Rosetta Stone": no person, whatever its words are. */
+function typeOf(name: string, before: string | undefined): EntityType {
+  const type = classifyName(name, before);
+  return type === 'person' && /^the$/i.test(before ?? '') ? 'name' : type;
+}
+
+/** "Dr. Keller", "Chief Executive Bruch", "Transport Minister Albert Rösti": the name begins after the title. */
+function afterTitle(tokens: readonly Token[], start: number, to: number): number {
+  let from = start;
+  for (let at = start; at < to; at++) {
+    const { text } = tokens[at]!;
+    const isTitle = HONORIFIC.test(text) || (TITLE_END.test(text) && at - start <= 2);
+    if (isTitle) from = at + 1;
+    else if (!TITLE_WORD.test(text) && !TITLE_END.test(tokens[at + 1]!.text)) break;
+  }
+  return from;
+}
+
+/** "St. Olav's Hospital", "King's College", "Prince Edward Island": what seems to be a title belongs to the name. */
+const isNamedAfterPerson = (name: string) =>
+  /^\p{Lu}/u.test(name) &&
+  /^(place|organization)$/.test(classifyName(name, undefined)) &&
+  !/^(mr|mrs|ms|dr|prof)\b/i.test(name);
+
+/** "Bank of England", but not "Ruth Meyer of Kepler Bank". */
+function mayHaveOf(tokens: readonly Token[], from: number, to: number): boolean {
+  const type = classifyName(textOf(tokens, from, to), undefined);
+  const isTheName = type === 'name' && /^the$/i.test(tokens[from - 1]?.text ?? '');
+  return type === 'organization' || isTheName || (from === to && type !== 'person');
+}
+
+function isNoise(name: string): boolean {
+  return (
+    name.length < 2 ||
+    name.length > 80 ||
+    !/\p{L}{2}/u.test(name) ||
+    /^(january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday)$/i.test(
+      name,
+    ) ||
+    /^\p{Lu}\p{Ll}$|^(UTC|GMT|CET|CEST|EST|PST|AM|PM|[KMGT]i?B)$/u.test(name) ||
+    /https?:|[@{}<>|\\]/.test(name)
+  );
+}
+
+export function textOf(tokens: readonly Token[], from: number, to: number): string {
+  return tokens
+    .slice(from, to + 1)
+    .map(({ text, joined }, index) => (index === 0 || joined ? text : ` ${text}`))
+    .join('')
+    .replace(/[.,]$/, '')
+    .trim();
+}
