@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { extname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,6 +33,8 @@ const VENDOR = [
   ['d3-force', 'dist/d3-force.mjs'],
   ['d3-quadtree', 'dist/d3-quadtree.mjs'],
   ['d3-timer', 'dist/d3-timer.mjs'],
+  ['pdfjs-dist', 'legacy/build/pdf.mjs'],
+  ['pdfjs-dist', 'legacy/build/pdf.worker.mjs'],
 ] as const;
 
 const SERVED = ['.css', '.html', '.js', '.mjs', '.svg'];
@@ -82,7 +84,7 @@ function headersFor(page: string): Record<string, string> {
     `script-src 'self' 'sha256-${hash}'`,
     "style-src 'self'",
     "connect-src 'self'",
-    "img-src 'self' data:",
+    "img-src 'self' data: blob:",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -108,11 +110,12 @@ function packageFiles(): [path: string, asset: Asset][] {
   return VENDOR.map(([name, path]) => [`/console/vendor/${name}/${path}`, readAsset(join(packageFolder(name), path))]);
 }
 
-/** The folder of an installed package. Not every package exports its `package.json`. */
+/** The folder of an installed package, whose main file need not be there. */
 function packageFolder(name: string): string {
-  const main = createRequire(import.meta.url).resolve(name);
-  const folder = `${join('node_modules', name)}${sep}`;
-  return main.slice(0, main.lastIndexOf(folder) + folder.length);
+  const places = createRequire(import.meta.url).resolve.paths(name) ?? [];
+  const folder = places.map((place) => join(place, name)).find((path) => existsSync(path));
+  if (!folder) throw new Error(`the package ${name} is not installed`);
+  return folder;
 }
 
 function filesIn(folder: string): string[] {

@@ -72,7 +72,7 @@ export function Command({ children }) {
   };
   return html`
     <div class="command">
-      <code tabindex="0" role="region" aria-label="Command">${children}</code>
+      <code tabindex="0" role="region" aria-label=${`Command: ${children}`}>${children}</code>
       <button type="button" class="quiet" onClick=${copy}>${copied ? 'Copied' : 'Copy'}</button>
     </div>
   `;
@@ -123,9 +123,9 @@ export const Json = ({ label, value }) => html`<${Block} label=${label}>${JSON.s
 
 /**
  * A panel beside the list. Escape closes it, and the focus returns to where it was.
- * @param {{ title: Children, name: string, onClose: () => void, actions?: Children, children?: Children }} props
+ * @param {{ title: Children, name: string, onClose: () => void, actions?: Children, wide?: boolean, children?: Children }} props
  */
-export function Drawer({ title, name, onClose, actions, children }) {
+export function Drawer({ title, name, onClose, actions, wide = false, children }) {
   const panel = useRef(/** @type {HTMLElement | null} */ (null));
   const close = useRef(onClose);
   close.current = onClose;
@@ -145,7 +145,7 @@ export function Drawer({ title, name, onClose, actions, children }) {
     return () => document.removeEventListener('keydown', onKeyDown);
   }, []);
   return html`
-    <aside class="drawer" role="dialog" aria-label=${name} tabindex="-1" ref=${panel}>
+    <div class="drawer ${wide ? 'spacious' : ''}" role="dialog" aria-label=${name} tabindex="-1" ref=${panel}>
       <header>
         <h2>${title}</h2>
         <div class="actions">
@@ -154,7 +154,7 @@ export function Drawer({ title, name, onClose, actions, children }) {
         </div>
       </header>
       <div class="drawer-body">${children}</div>
-    </aside>
+    </div>
   `;
 }
 

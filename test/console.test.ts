@@ -289,7 +289,7 @@ inChromium('the console in a browser', () => {
     await signIn(data.apiKey);
     await open('Jobs');
     await row('Die Bibliothek öffnet um neun Uhr.').click();
-    await shows(drawer(), /"language"/);
+    await shows(drawer(), 'German');
     await open('Connectors');
     await row('/feed.xml').click();
     await shows(drawer(), '1 new');

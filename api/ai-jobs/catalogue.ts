@@ -4,8 +4,10 @@ import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
 import type { AiProvider } from '../../domain/ai-jobs/provider.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
+import type { UploadLimits } from '../multipart.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
+import { inputSchemaOf } from './request-schema.js';
 import { modelsSchema } from './responses.js';
 
 export type AvailableProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models' | 'quick' | 'metered'>;
@@ -19,17 +21,20 @@ export interface AiCatalogue {
 export interface CatalogueDependencies {
   catalogue: AiCatalogue;
   signingKeys: SigningKeys;
+  limits: Pick<UploadLimits, 'maxFileBytes' | 'maxRequestBytes'>;
 }
 
 /** The available models, and the keys that verify callbacks. */
-export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencies): Router<RequestState> {
+export function catalogueRoutes({ catalogue, signingKeys, limits }: CatalogueDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/v3/ai' });
+  let models: ReturnType<typeof describeModel>[] | undefined;
 
   router.get(
     '/models',
-    aiJobOperation({ summary: 'List models', status: 200, response: modelsSchema }, (_ctx, { respond }) =>
-      respond({ models: catalogue.list().map(describeModel) }),
-    ),
+    aiJobOperation({ summary: 'List models', status: 200, response: modelsSchema }, (_ctx, { respond }) => {
+      models ??= catalogue.list().map(describeModel);
+      respond({ max_file_bytes: Math.min(limits.maxFileBytes, limits.maxRequestBytes), models });
+    }),
   );
 
   router.get(
@@ -64,8 +69,19 @@ export function catalogueRoutes({ catalogue, signingKeys }: CatalogueDependencie
   return router;
 }
 
-function describeModel({ subfeature: name, name: provider, models }: AvailableProvider) {
+function describeModel(available: AvailableProvider) {
+  const { subfeature: name, name: provider, models } = available;
   const [feature, subfeature] = name.split('/') as [string, string];
   const { summary, takes } = AI_FEATURES[name];
-  return { model: `${name}/${provider}`, feature, subfeature, provider, summary, takes, provider_models: models };
+  const input = inputSchemaOf(available);
+  return {
+    model: `${name}/${provider}`,
+    feature,
+    subfeature,
+    provider,
+    summary,
+    takes,
+    input,
+    provider_models: models,
+  };
 }

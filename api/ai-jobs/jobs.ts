@@ -19,7 +19,15 @@ import { type BatchedRequest, createRequestBatcher, type RequestBatcher } from '
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { describedJobRequest } from './request-schema.js';
-import { cancellingSchema, jobListSchema, polledJobSchema, submittedSchema, summariseJob } from './responses.js';
+import {
+  cancellingSchema,
+  describeInput,
+  jobInputSchema,
+  jobListSchema,
+  polledJobSchema,
+  submittedSchema,
+  summariseJob,
+} from './responses.js';
 import { readSubmission, type SubmissionDependencies } from './submission.js';
 
 export interface JobDependencies extends SubmissionDependencies {
@@ -129,6 +137,22 @@ export function jobRoutes(deps: JobDependencies): Router<RequestState> {
           describePolledJob(job, workflowIds.job(job), await aiJobs.getResult(job.org, job._id)),
         );
       },
+    ),
+  );
+
+  router.get(
+    '/:job_id/input',
+    aiJobOperation(
+      {
+        summary: 'Get the input of a job',
+        description:
+          'The `model` and the `input` as they were submitted, with the settings in the input itself. The query of a URL is left ' +
+          'out: it may hold a password.',
+        status: 200,
+        response: jobInputSchema,
+        errors: ['JOB_NOT_FOUND'],
+      },
+      async (ctx, { respond }) => respond(describeInput(await requireJob(ctx.state.principal.org, ctx.params.job_id!))),
     ),
   );
 

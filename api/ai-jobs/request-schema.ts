@@ -24,10 +24,18 @@ function modelOf({ subfeature, name, models }: AvailableProvider): JsonSchema {
   return { enum: [whole, ...(models?.known ?? []).map((model) => `${whole}/${model}`)] };
 }
 
-/** The fields of the input. A setting may be in `settings` instead, but not in both. */
-function inputOf({ subfeature, models }: AvailableProvider): JsonSchema {
+/** The fields of the input of a job, with the settings among them. */
+export function inputSchemaOf({ subfeature, models }: AvailableProvider): JsonSchema {
   const { $schema, ...input } = z.toJSONSchema(AI_FEATURES[subfeature].input, { io: 'input' });
-  const fields = withTokenLimit(input.properties as Record<string, JsonSchema>, models?.max_tokens ?? null);
+  const properties = withTokenLimit(input.properties as Record<string, JsonSchema>, models?.max_tokens ?? null);
+  return { ...input, properties };
+}
+
+/** The same as a request has it: a setting may be in `settings` instead, but not in both. */
+function inputOf(available: AvailableProvider): JsonSchema {
+  const { subfeature } = available;
+  const input = inputSchemaOf(available);
+  const fields = input.properties as Record<string, JsonSchema>;
   const settings = settingsOf(subfeature);
   const nested = Object.fromEntries(settings.map((name) => [name, fields[name]!]));
   const required = input.required ?? [];

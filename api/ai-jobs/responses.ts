@@ -1,5 +1,6 @@
 /** Responses of the AI job service. */
 import { z } from 'zod';
+import { readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
@@ -88,9 +89,32 @@ export function summariseJob(record: AiJobRecord): z.input<typeof jobListSchema>
   };
 }
 
+export const jobInputSchema = z
+  .object({
+    model: z.string().meta({ example: 'text/summarize/wink' }),
+    input: z.record(z.string(), z.unknown()).meta({ description: 'What the subfeature takes.' }),
+  })
+  .meta({ id: 'JobInput' });
+
+/** What was asked of a job. */
+export function describeInput({ feature, subfeature, provider, model, input }: AiJobRecord) {
+  const { file, ...fields } = JSON.parse(input) as { file?: string };
+  return {
+    model: [feature, subfeature, provider, model].filter((part) => part !== null).join('/'),
+    input: { ...(file === undefined ? {} : { file: withoutQuery(file) }), ...fields },
+  };
+}
+
+function withoutQuery(file: string): string {
+  if ('file_id' in readFileReference(file)) return file;
+  const { origin, pathname } = new URL(file);
+  return origin + pathname;
+}
+
 export const cancellingSchema = z.object({ job_id: z.string(), status: z.literal('cancelling') });
 
 export const modelsSchema = z.object({
+  max_file_bytes: z.int().meta({ description: 'The largest file that `POST /v3/upload` takes.' }),
   models: z.array(
     z
       .object({
@@ -100,6 +124,9 @@ export const modelsSchema = z.object({
         provider: z.string(),
         summary: z.string(),
         takes: z.string().meta({ description: 'Whether the `input` of a job has a file, a text or messages.' }),
+        input: z
+          .record(z.string(), z.unknown())
+          .meta({ description: 'JSON Schema of the `input` of a job, with its settings and their defaults.' }),
         provider_models: z
           .object({
             default: z.string(),

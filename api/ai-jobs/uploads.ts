@@ -11,6 +11,7 @@ import { type KnownFields, rejectUnknownFields } from '../form-fields.js';
 import type { UploadedFile, UploadLimits } from '../multipart.js';
 import { type FileReceipt, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
+import { sendContent } from '../send-content.js';
 import { aiJobOperation } from './document.js';
 import { deletedUploadSchema, uploadedSchema } from './responses.js';
 
@@ -79,6 +80,30 @@ export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
         const upload = await deps.uploads.findForOrg(ctx.state.principal.org, ctx.params.file_id!);
         if (!upload) throw notFound(ctx.params.file_id!);
         respond(describeUpload(upload));
+      },
+    ),
+  );
+
+  router.get(
+    '/v3/upload/:file_id/content',
+    aiJobOperation(
+      {
+        summary: 'Download an upload',
+        description: 'Byte for byte as it was sent, until it expires. Supports `Range` and `If-Range`.',
+        status: 200,
+        alternativeStatus: 206,
+        // The media type of the file.
+        type: '*/*',
+        response: z.string().meta({ format: 'binary' }),
+        errors: ['FILE_NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
+      },
+      async (ctx) => {
+        const file_id = ctx.params.file_id!;
+        const upload = await deps.uploads.findForOrg(ctx.state.principal.org, file_id);
+        if (!upload) throw notFound(file_id);
+        const { filename, mime_type: type, size } = upload;
+        const read = (start: number, end: number) => deps.files.read(file_id, { start, end });
+        sendContent(ctx, { filename, type, size, read }, `"${file_id}"`);
       },
     ),
   );

@@ -4,7 +4,11 @@ import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { duration } from '../format.js';
 import { html } from '../html.js';
+import { NewJob } from '../jobs/new-job.js';
+import { JobResult } from '../jobs/result.js';
+import { jobSamples } from '../jobs/samples.js';
 import { useLive } from '../live.js';
+import { RequestSamples } from '../request-samples.js';
 import { change, linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
@@ -13,7 +17,15 @@ import * as ui from '../ui.js';
 const STATES = ui.stateChoices(JOB_STATUS_TABLE);
 
 /** @param {{ parameters: Record<string, string> }} props */
-export function Jobs({ parameters: { status = '', id } }) {
+export const Jobs = ({ parameters }) =>
+  parameters.new === undefined
+    ? html`<${JobList} parameters=${parameters} />`
+    : html`<${NewJob} parameters=${parameters} />`;
+
+const NEW_JOB = linkTo('jobs', { new: 'any' });
+
+/** @param {{ parameters: Record<string, string> }} props */
+function JobList({ parameters: { status = '', id } }) {
   const pages = ui.usePages([status]);
   const path = withQuery('/v3/ai/async', { status, limit: 25, cursor: pages.cursor });
   const list = useLive((signal) => call('GET', path, { signal }), [path], 3_000);
@@ -29,7 +41,7 @@ export function Jobs({ parameters: { status = '', id } }) {
     { title: 'Submitted', className: 'number', cell: (job) => html`<${ui.Time} at=${job.created_at} />` },
   ];
   return html`
-    <${ui.Page} title="Jobs">
+    <${ui.Page} title="Jobs" actions=${html`<a class="button primary" href=${NEW_JOB}>New job</a>`}>
       <div class="filters">
         <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
       </div>
@@ -56,11 +68,15 @@ const NoJobs = ({ filtered }) =>
   filtered
     ? html`<${ui.Empty} title="No job is in this state."><a href=${linkTo('jobs')}>Show all jobs</a></${ui.Empty}>`
     : html`
-        <${ui.Empty} title="No AI jobs yet. Submit one, for example the text of a scan:">
+        <${ui.Empty} title="No AI jobs yet. A job reads the text of a scan, summarises a text, finds its names, and more.">
+          <p><a class="button primary" href=${NEW_JOB}>New job</a></p>
+          <p>In a terminal:</p>
           <${ui.Command}>./postback jobs run ocr/ocr_async/tesseract scan.png --wait</${ui.Command}>
-          <p>${'The other features are in '}<a href="/docs">the API documentation</a>.</p>
         </${ui.Empty}>
       `;
+
+/** @param {unknown} file */
+const isUpload = (file) => typeof file === 'string' && file.startsWith('fil_');
 
 /** @param {{ subfeature: string }} job */
 const nameOf = ({ subfeature }) => subfeature.replaceAll('_', ' ');
@@ -81,6 +97,11 @@ function JobDrawer({ id, onChanged }) {
     [id],
     (data) => (data?.found.finished_at ? 0 : 1_500),
   );
+  const request = useLive(
+    async (signal) => /** @type {Schemas['JobInput']} */ (await call('GET', `${path}/input`, { signal })),
+    [id],
+    0,
+  );
   const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   const { data } = job;
   const cancel = async () => {
@@ -92,16 +113,16 @@ function JobDrawer({ id, onChanged }) {
     ${data && !data.found.finished_at && html`<${ui.ActionButton} run=${cancel}>Cancel job</${ui.ActionButton}>`}
   `;
   return html`
-    <${ui.Drawer} name="Job" title=${data ? nameOf(data.found) : 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
+    <${ui.Drawer} wide name="Job" title=${data ? nameOf(data.found) : 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
       <${ui.Problem} error=${error ?? job.error} />
       ${!data && !job.error && html`<${ui.Loading} />`}
-      ${data && html`<${JobDetails} job=${data.found} callbacks=${data.callbacks} />`}
+      ${data && html`<${JobDetails} job=${data.found} callbacks=${data.callbacks} request=${request.data} />`}
     </${ui.Drawer}>
   `;
 }
 
-/** @param {{ job: Schemas['Job'], callbacks: Schemas['Delivery'][] }} props */
-function JobDetails({ job, callbacks }) {
+/** @param {{ job: Schemas['Job'], callbacks: Schemas['Delivery'][], request: Schemas['JobInput'] | undefined }} props */
+function JobDetails({ job, callbacks, request }) {
   return html`
     ${job.error && html`<div class="problem tall" role="alert"><span>${job.error.message}</span></div>`}
     <${ui.Facts} entries=${[
@@ -112,8 +133,12 @@ function JobDetails({ job, callbacks }) {
       ['Took', job.finished_at && tookOf(job)],
       ['Job', html`<code>${job.job_id}</code>`],
     ]} />
-    ${job.output !== undefined && html`<h3>Output</h3><${ui.Json} label="Output" value=${job.output} />`}
+    ${job.output !== undefined && html`<h3>Result</h3><${JobResult} job=${job} input=${request?.input} />`}
     ${job.user_parameters != null && html`<h3>Your parameters</h3><${ui.Json} label="Your parameters" value=${job.user_parameters} />`}
+    ${
+      request &&
+      html`<h3>The same request</h3><${RequestSamples} samples=${jobSamples({ ...request, ...(isUpload(request.input.file) ? { filename: job.subject ?? 'file' } : {}) })} />`
+    }
     <h3>Callback</h3>
     ${
       callbacks.length === 0

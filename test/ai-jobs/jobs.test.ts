@@ -245,7 +245,8 @@ print('verified')`;
   });
 
   test('the available models are listed', async () => {
-    const { models } = (await api.get('/v3/ai/models')).body;
+    const { models, max_file_bytes } = (await api.get('/v3/ai/models')).body;
+    expect(max_file_bytes).toBeGreaterThan(0);
     expect(models).toContainEqual({
       model: SENTIMENT,
       feature: 'text',
@@ -253,11 +254,29 @@ print('verified')`;
       provider: 'wink',
       summary: expect.any(String),
       takes: 'text',
+      input: expect.objectContaining({ properties: { text: expect.anything(), file: expect.anything() } }),
       provider_models: null,
     });
+    const summarize = models.find(({ subfeature }: { subfeature: string }) => subfeature === 'summarize');
+    expect(summarize.input.properties.sentences).toMatchObject({ type: 'integer', default: 5, maximum: 50 });
     expect(models.map(({ model }: { model: string }) => model)).toEqual(
       expect.arrayContaining(['ocr/ocr_async/tesseract', 'document/text_extraction/local']),
     );
+  });
+
+  test('the input of a job is read as it was submitted, without the query of a URL', async () => {
+    const settings = { settings: { sentences: 2 } };
+    const { body } = await api.submit('text/summarize/wink', { text: 'It rains. It rains.', ...settings });
+    const inputOf = (id: string) => api.get(`/v3/ai/async/${id}/input`);
+    expect((await inputOf(body.job_id)).body).toEqual({
+      model: 'text/summarize/wink',
+      input: { text: 'It rains. It rains.', sentences: 2 },
+    });
+    const file = `${receiver.url}?signature=secret`;
+    const fetched = await api.submit('document/text_extraction/local', { file });
+    expect((await inputOf(fetched.body.job_id)).body.input).toEqual({ file: receiver.url });
+    const other = createJobClient(apiUrl, (await makeKey(mongodbUri, 'other-inputs')).key);
+    expect((await other.get(`/v3/ai/async/${body.job_id}/input`)).status).toBe(404);
   });
 
   describe('errors', () => {
@@ -505,6 +524,16 @@ print('verified')`;
   describe('uploads', () => {
     const content = (fileId: string) =>
       withDb(mongodbUri, (db) => db.collection('files.files').findOne({ filename: fileId }));
+
+    test('are downloaded as they were sent, by their organisation only', async () => {
+      const { body: upload } = await api.upload('opinion.html', '<p>Fine.</p>');
+      const path = `/v3/upload/${upload.file_id}/content`;
+      const download = await api.request('GET', path, undefined, { Range: 'bytes=3-7' });
+      expect([download.status, download.text]).toEqual([206, 'Fine.']);
+      expect(download.headers.get('content-disposition')).toBe('attachment; filename="opinion.html"');
+      const other = createJobClient(apiUrl, (await makeKey(mongodbUri, 'other-downloads')).key);
+      expect(await other.get(path)).toMatchObject({ status: 404, body: { error: { code: 'FILE_NOT_FOUND' } } });
+    });
 
     test('are read and deleted, which frees their quota', async () => {
       const org = 'deleted-uploads';

@@ -1,0 +1,167 @@
+import { useState } from 'preact/hooks';
+import { call } from '../api.js';
+import { useFocusOnTitle } from '../focus.js';
+import { html } from '../html.js';
+import { useLive } from '../live.js';
+import { RequestSamples } from '../request-samples.js';
+import { change, go, linkTo } from '../router.js';
+import * as ui from '../ui.js';
+import { FileField } from './file-field.js';
+import { jobSamples } from './samples.js';
+import { givenSettings, SettingsFields } from './settings-fields.js';
+import { uploadFile } from './uploads.js';
+
+/** @typedef {import('../api.js').Schemas['AiModel']} AiModel */
+
+/** Where the material of a job comes from. */
+const SOURCES = /** @type {const} */ ({ text: 'Text', file: 'File', url: 'Address' });
+/** @typedef {keyof typeof SOURCES} Source */
+
+/** A form that submits a job. @param {{ parameters: Record<string, string> }} props */
+export function NewJob({ parameters }) {
+  const catalogue = useLive((signal) => call('GET', '/v3/ai/models', { signal }), [], 0);
+  const models = /** @type {AiModel[] | undefined} */ (catalogue.data?.models);
+  const model = models?.find((each) => each.model === parameters.new) ?? models?.[0];
+  useFocusOnTitle('new job');
+  return html`
+    <${ui.Page} title="New job" actions=${html`<a class="button quiet" href=${linkTo('jobs')}>All jobs</a>`}>
+      <${ui.Problem} error=${catalogue.error} retry=${catalogue.refresh} />
+      ${!models && !catalogue.error && html`<${ui.Loading} />`}
+      ${models && (model ? html`<${JobForm} models=${models} model=${model} maxBytes=${catalogue.data.max_file_bytes} />` : html`<${ui.Empty} title="This instance offers no AI jobs."></${ui.Empty}>`)}
+    </${ui.Page}>
+  `;
+}
+
+/** @param {{ models: AiModel[], model: AiModel, maxBytes: number }} props */
+function JobForm({ models, model, maxBytes }) {
+  const [source, setSource] = useState(/** @type {Source} */ ('text'));
+  const [text, setText] = useState('');
+  const [url, setUrl] = useState('');
+  const [file, setFile] = useState(/** @type {File | null} */ (null));
+  const [providerModel, setProviderModel] = useState('');
+  const [settings, setSettings] = useState(/** @type {Record<string, string>} */ ({}));
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  const [busy, setBusy] = useState('');
+
+  const sources = sourcesOf(model);
+  const from = sources.includes(source) ? source : /** @type {Source} */ (sources[0]);
+  const known = model.provider_models?.known.includes(providerModel) ? `/${providerModel}` : '';
+  const name = `${model.model}${known}`;
+  const given = givenSettings(model, settings);
+  const material = { text: materialOf(model, text), url: { file: url.trim() }, file: {} }[from];
+  const shown = {
+    model: name,
+    input: { ...material, ...given },
+    ...(from === 'file' ? { filename: file?.name ?? 'scan.png' } : {}),
+  };
+
+  /** @param {Event} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    setError(undefined);
+    if (from === 'file' && !file) return setError(new Error('Choose a file first.'));
+    if (from === 'text' && !text.trim()) return setError(new Error('Type a text first.'));
+    try {
+      let input = { ...material, ...given };
+      if (from === 'file' && file) {
+        setBusy('Sending the file…');
+        input = { file: (await uploadFile(file)).file_id, ...given };
+      }
+      setBusy('Submitting…');
+      const { job_id } = await call('POST', '/v3/ai/async', { body: { model: name, input } });
+      go('jobs', { id: job_id });
+    } catch (fault) {
+      setError(/** @type {Error} */ (fault));
+    }
+    setBusy('');
+  };
+
+  return html`
+    <form class="new-job" onSubmit=${submit}>
+      <div class="card">
+        <${FeatureChoice} models=${models} model=${model} />
+        ${
+          model.provider_models &&
+          html`<${ui.Select} label="Model" value=${providerModel || model.provider_models.default} onChange=${setProviderModel}
+            options=${model.provider_models.known.map((each) => [each, each])} />`
+        }
+        ${
+          sources.length > 1 &&
+          html`
+            <div class="segmented" role="group" aria-label="Input">
+              ${sources.map((each) => html`<button type="button" aria-pressed=${each === from ? 'true' : 'false'} onClick=${() => setSource(each)}>${SOURCES[each]}</button>`)}
+            </div>
+          `
+        }
+        ${from === 'file' && html`<${FileField} file=${file} maxBytes=${maxBytes} onChange=${setFile} />`}
+        ${
+          from === 'text' &&
+          html`
+            <label class="field"><span>${model.takes === 'messages' ? 'Message' : 'Text'}</span>
+              <textarea rows="9" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea>
+            </label>
+          `
+        }
+        ${
+          from === 'url' &&
+          html`
+            <label class="field"><span>Address of the file</span>
+              <input type="url" required pattern="https?://.+" placeholder="https://" value=${url} onInput=${(/** @type {any} */ event) => setUrl(event.target.value)} />
+            </label>
+          `
+        }
+        <${SettingsFields} model=${model} values=${settings} onChange=${setSettings} />
+        <${ui.Problem} error=${error} />
+        <div class="decision">
+          <button type="submit" class="primary" disabled=${busy !== ''}>Submit</button>
+          <span class="muted" role="status">${busy}</span>
+        </div>
+      </div>
+      <div class="card">
+        <h2>The same request</h2>
+        <${RequestSamples} samples=${jobSamples(shown)} />
+      </div>
+    </form>
+  `;
+}
+
+/** The features by the first part of their names, and the provider where a subfeature has several. @param {{ models: AiModel[], model: AiModel }} props */
+function FeatureChoice({ models, model }) {
+  const features = [...new Set(models.map(({ feature }) => feature))];
+  const several = new Set(
+    models.filter(({ feature, subfeature, provider }) =>
+      models.some(
+        (other) => other.feature === feature && other.subfeature === subfeature && other.provider !== provider,
+      ),
+    ),
+  );
+  return html`
+    <div>
+      <label class="field"><span>Feature</span>
+      <select value=${model.model} onChange=${(/** @type {any} */ event) => change({ new: event.target.value })}>
+        ${features.map(
+          (name) => html`
+            <optgroup label=${name}>
+              ${models.filter(({ feature }) => feature === name).map((each) => html`<option value=${each.model} selected=${each === model}>${each.summary}${several.has(each) ? `, by ${each.provider}` : ''}</option>`)}
+            </optgroup>
+          `,
+        )}
+      </select>
+      </label>
+      <small><code>${model.model}</code></small>
+    </div>
+  `;
+}
+
+/** @param {AiModel} model @returns {Source[]} */
+function sourcesOf({ input }) {
+  const { text, messages, file } = /** @type {Record<string, unknown>} */ (input.properties ?? {});
+  return [
+    ...(text || messages ? [/** @type {const} */ ('text')] : []),
+    ...(file ? /** @type {const} */ (['file', 'url']) : []),
+  ];
+}
+
+/** @param {AiModel} model @param {string} text @returns {Record<string, unknown>} */
+const materialOf = ({ takes }, text) =>
+  takes === 'messages' ? { messages: [{ role: 'user', content: text }] } : { text };

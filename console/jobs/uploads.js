@@ -1,0 +1,34 @@
+import { ApiError } from '../api.js';
+import { session } from '../session.js';
+
+const headers = () => ({ 'API-Version': '2', Authorization: `Bearer ${session.key('api') ?? ''}` });
+
+/** @param {Response} response @returns {Promise<Response>} @throws {ApiError} */
+async function checked(response) {
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({}));
+  throw new ApiError(
+    response.status,
+    error?.code ?? '',
+    error?.message ?? `The server responded with status ${response.status}.`,
+  );
+}
+
+/** Sends a file for jobs. @param {File} file @returns {Promise<{ file_id: string }>} */
+export async function uploadFile(file) {
+  const body = new FormData();
+  body.append('file', file);
+  return (await sendForm('/v3/upload', body)).json();
+}
+
+/** @param {string} path @param {FormData} body */
+export async function sendForm(path, body) {
+  return checked(await fetch(path, { method: 'POST', headers: headers(), body, credentials: 'omit' }));
+}
+
+/** The content of an upload, while it is stored. @param {string} id @param {AbortSignal} signal @returns {Promise<Blob>} */
+export async function downloadUpload(id, signal) {
+  const path = `/v3/upload/${encodeURIComponent(id)}/content`;
+  const response = await fetch(path, { headers: headers(), signal, credentials: 'omit' });
+  return (await checked(response)).blob();
+}
