@@ -16,9 +16,10 @@ export interface TemporalUi {
 const FOLDER = fileURLToPath(new URL('../../console', import.meta.url));
 const DOMAIN = fileURLToPath(new URL('../domain', import.meta.url));
 
-/** The compiled modules of `domain/` that the console imports: the tables of states. */
+/** The compiled modules of `domain/` that the console imports: the tables of states, and words. */
 const DOMAIN_MODULES = [
   'state-machine.js',
+  'crews/decisions.js',
   ...['ai-jobs', 'connectors', 'content', 'crews', 'payments', 'webhooks'].map((service) => `${service}/states.js`),
 ];
 

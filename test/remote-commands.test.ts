@@ -404,6 +404,7 @@ describe('commands against a server', () => {
       await eventually('the end', async () => {
         return (await postback('crews', 'status', crew, kickoff_id)).out.includes('completed');
       });
+      expect((await postback('crews', 'status', crew, kickoff_id)).out).toContain('attempt 2 approved by the key "');
       expect((await postback('crews', 'executions', crew)).out).toContain(kickoff_id);
       expect(await postback('crews', 'approve', kickoff_id)).toMatchObject({
         code: 1,

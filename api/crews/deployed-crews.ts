@@ -35,7 +35,9 @@ export function deployedCrewRoutes(deps: DeployedCrewDependencies): Router<Reque
             name,
             base_path: `/crews/${name}`,
             inputs,
-            tasks: tasks.map((task) => ({ task_id: task.name, agent: task.agent, human_input: task.human_input })),
+            tasks: tasks.map(({ name: task_id, agent, human_input, context, async_execution = false }) => {
+              return { task_id, agent, human_input, context, async_execution };
+            }),
             agents: agents.map(({ name: agent, role, llm, tools }) => ({
               name: agent,
               role,

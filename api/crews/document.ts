@@ -5,6 +5,7 @@ import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import { KEYED_ERRORS, type ServiceDocument } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
+import { stepSchema } from './responses.js';
 
 const TAG = 'Crews';
 
@@ -17,22 +18,6 @@ const SUMMARIES: Record<CrewEvent, string> = {
   crew_completed: 'An execution has completed',
   crew_failed: 'An execution has failed',
 };
-
-/** The output of a step: a thought, or the use of a tool. */
-const stepSchema = z.union([
-  z.object({
-    type: z.literal('thought'),
-    text: z.string(),
-    actions: z.array(z.object({ tool: z.string(), input: z.record(z.string(), z.unknown()) })).optional(),
-  }),
-  z.object({
-    type: z.literal('action'),
-    tool: z.string(),
-    input: z.record(z.string(), z.unknown()),
-    ok: z.boolean(),
-    result: z.string(),
-  }),
-]);
 
 export const crewDocument: ServiceDocument = {
   tags: [{ name: TAG, description: 'Agents that run tasks, wait for feedback by people, and report by callbacks.' }],

@@ -14,6 +14,7 @@ import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { type CrewExecutionRecord, newExecution } from '../../storage/crews/execution-record.js';
 import type { CrewExecutions } from '../../storage/crews/executions.js';
+import type { CrewSteps } from '../../storage/crews/steps.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
@@ -25,10 +26,18 @@ import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
 import { type CrewsByName, organisationOnly, ownCrewOnly, requireCrew } from './deployed-crews.js';
 import { crewOperation } from './document.js';
-import { cancelledSchema, describeExecution, kickedOffSchema, statusSchema } from './responses.js';
+import {
+  cancelledSchema,
+  describeExecution,
+  describeStep,
+  kickedOffSchema,
+  statusSchema,
+  stepsSchema,
+} from './responses.js';
 
 export interface ExecutionDependencies extends CrewsByName {
   crewExecutions: CrewExecutions;
+  crewSteps: Pick<CrewSteps, 'listByAttempt'>;
   idempotencyKeys: IdempotencyKeys;
   quotas: Pick<Quotas, 'admit' | 'requireTokens'>;
   /** Whether an agent with this `llm` uses tokens of a language model. */
@@ -106,6 +115,32 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const { crew, kickoff_id } = ctx.params;
         const execution = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
         respond(describeExecution(execution, new Date(), deps.publicUrl));
+      },
+    ),
+  );
+
+  router.get(
+    '/:kickoff_id/tasks/:task_id/steps',
+    organisationOnly(),
+    crewOperation(
+      {
+        summary: 'List the steps of a task',
+        description:
+          'Thoughts and uses of tools in the latest attempt, so far: poll it to watch an agent work. Long results are cut. Steps are ' +
+          'kept until the execution ends; then the list is empty.',
+        status: 200,
+        response: stepsSchema,
+        errors: ['NOT_FOUND'],
+      },
+      async (ctx, { respond }) => {
+        const { org } = ctx.state.principal;
+        const { crew, kickoff_id, task_id: id } = ctx.params;
+        const { _id, tasks } = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
+        const task = tasks.find(({ task_id }) => task_id === id);
+        if (!task) throw new ServiceError('NOT_FOUND', `There is no task "${id}" in this execution.`);
+        const { task_id, attempts: attempt } = task;
+        const steps = await deps.crewSteps.listByAttempt({ execution: _id, org, task: task_id, attempt });
+        respond({ task_id, attempt, steps: steps.map(describeStep) });
       },
     ),
   );

@@ -1,6 +1,8 @@
 /** Responses of the crew service. */
 import { z } from 'zod';
 import { type DeployedCrew, EXECUTION_ERROR_CODES, webhookFieldsOf } from '../../domain/crews/crews.js';
+import { DECIDER_KINDS, type TaskDecision } from '../../domain/crews/decisions.js';
+import type { AgentStep } from '../../domain/crews/language-model.js';
 import { reviewUrl } from '../../domain/crews/review-links.js';
 import { CREW_TASK_STATUSES, EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
@@ -18,7 +20,21 @@ export const crewsSchema = z.object({
         name: z.string(),
         base_path: z.string().meta({ description: 'Prefix of the paths of its routes.' }),
         inputs: z.array(z.string()),
-        tasks: z.array(z.object({ task_id: z.string(), agent: z.string(), human_input: z.boolean() })),
+        tasks: z
+          .array(
+            z.object({
+              task_id: z.string(),
+              agent: z.string(),
+              human_input: z.boolean(),
+              context: z
+                .array(z.string())
+                .meta({ description: 'The earlier tasks whose outputs it receives, by their ids.' }),
+              async_execution: z
+                .boolean()
+                .meta({ description: 'Whether later tasks that do not need its output run beside it.' }),
+            }),
+          )
+          .meta({ description: 'In the order in which they start.' }),
         agents: z.array(z.object({ name: z.string(), role: z.string(), tools: z.array(z.string()), model })),
         warnings: z
           .array(z.string())
@@ -97,6 +113,23 @@ const callbacks = {
     .optional()
     .meta({ description: 'The names of the static headers of the callbacks, whose values are not shown.' }),
 };
+const decisionSchema = z
+  .object({
+    attempt: z.int().meta({ description: 'The attempt whose output it was.' }),
+    is_approve: z.boolean(),
+    decided_at: time,
+    decided_by: z
+      .object({
+        kind: z.enum(DECIDER_KINDS).meta({
+          description: '`deadline`: nobody decided in time, and `crew.yaml` says what then happens.',
+        }),
+        key_id: z.string().optional().meta({ description: 'Of a key.' }),
+        label: z.string().optional().meta({ description: 'Of a key: its label.' }),
+      })
+      .optional()
+      .meta({ description: 'Absent for decisions of earlier releases.' }),
+  })
+  .meta({ id: 'CrewDecision' });
 const errorCode = z.enum(EXECUTION_ERROR_CODES).optional();
 
 export const statusSchema = z
@@ -112,6 +145,7 @@ export const statusSchema = z
           output: z.string().optional(),
           attempts: z.int(),
           model: model.optional(),
+          decision: decisionSchema.optional().meta({ description: 'The latest decision on an output of the task.' }),
         })
         .meta({ id: 'CrewTask' }),
     ),
@@ -127,6 +161,42 @@ export const statusSchema = z
     }),
   })
   .meta({ id: 'CrewExecution' });
+
+/** The output of a step: a thought, or the use of a tool. */
+export const stepSchema = z.union([
+  z.object({
+    type: z.literal('thought'),
+    text: z.string(),
+    actions: z.array(z.object({ tool: z.string(), input: z.record(z.string(), z.unknown()) })).optional(),
+  }),
+  z.object({
+    type: z.literal('action'),
+    tool: z.string(),
+    input: z.record(z.string(), z.unknown()),
+    ok: z.boolean(),
+    result: z.string(),
+  }),
+]);
+
+export const stepsSchema = z.object({
+  task_id: z.string(),
+  attempt: z.int(),
+  steps: z.array(stepSchema),
+});
+
+/** Characters of a tool's result that a list of steps shows. */
+const MAX_RESULT = 2_000;
+
+/** A step as its callback reports it, with a short result. */
+export function describeStep(step: AgentStep): z.input<typeof stepSchema> {
+  if (step.kind === 'tool') {
+    const { call, ok, result } = step;
+    const shown = result.length > MAX_RESULT ? `${result.slice(0, MAX_RESULT)}…` : result;
+    return { type: 'action', tool: call.tool, input: call.arguments, ok, result: shown };
+  }
+  const actions = step.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
+  return { type: 'thought', text: step.text, ...(actions.length > 0 ? { actions } : {}) };
+}
 
 export const resumedSchema = z.object({
   status: z.enum(['resumed', 'retrying', 'completed']),
@@ -246,6 +316,10 @@ export function describeWaiting(execution: CrewExecutionRecord, publicUrl: strin
     });
 }
 
+function describeDecision({ attempt, is_approve, decided_at, decided_by }: TaskDecision) {
+  return { attempt, is_approve, decided_at: decided_at.toISOString(), ...(decided_by ? { decided_by } : {}) };
+}
+
 /** The status of an execution. */
 export function describeExecution(execution: CrewExecutionRecord, now: Date, publicUrl: string | null) {
   const { status, tasks } = execution;
@@ -254,7 +328,7 @@ export function describeExecution(execution: CrewExecutionRecord, now: Date, pub
   const models = [...new Set(tasks.flatMap(({ model }) => (model === null ? [] : [model])))];
   return {
     ...describeProgress(execution),
-    tasks: tasks.map(({ task_id, agent, status, output, attempts, model }) => ({
+    tasks: tasks.map(({ task_id, agent, status, output, attempts, model, decision }) => ({
       task_id,
       name: task_id,
       agent,
@@ -262,6 +336,7 @@ export function describeExecution(execution: CrewExecutionRecord, now: Date, pub
       ...(output === null ? {} : { output }),
       attempts,
       ...(model === null ? {} : { model }),
+      ...(decision ? { decision: describeDecision(decision) } : {}),
     })),
     ...(status === 'completed' ? { result: tasks.at(-1)!.output ?? '' } : {}),
     ...describeError(execution),
@@ -284,6 +359,7 @@ export const reviewSchema = z
     output: z.string().optional().meta({ description: 'While it waits.' }),
     deadline: time.optional(),
     decided_at: time.optional(),
+    decided_by: z.string().optional().meta({ description: 'In words, such as `by the key "lena"`.' }),
   })
   .meta({ id: 'Review' });
 

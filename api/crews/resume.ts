@@ -7,6 +7,7 @@ import {
   webhookFieldsOf,
   webhookUrlsOf,
 } from '../../domain/crews/crews.js';
+import { deciderInWords } from '../../domain/crews/decisions.js';
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newFeedbackId } from '../../domain/ids.js';
@@ -57,13 +58,23 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { body, respond }) => {
-        const { org } = ctx.state.principal;
-        const execution = await requireExecution(deps.crewExecutions, org, ctx.params.crew!, body.execution_id);
-        const task = requireWaitingTask(execution, body.task_id);
+        const { org, key_id, label } = ctx.state.principal;
+        const read = () => requireExecution(deps.crewExecutions, org, ctx.params.crew!, body.execution_id);
+        const execution = await read();
+        const task = requireWaitingTask(execution, body);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
-        const receivers = { urls, headers: headersAfter(execution, body, urls) };
-        const status = await applyFeedback(deps, newFeedback(execution, task, body, receivers));
+        const decided_by = { kind: 'key', key_id, label } as const;
+        const feedback = newFeedback(execution, task, body, {
+          urls,
+          headers: headersAfter(execution, body, urls),
+          decided_by,
+        });
+        const status = await applyFeedback(deps, feedback).catch(async (error) => {
+          // Another decision was first: say whose, as far as it is stored already.
+          if (error instanceof ServiceError && error.status === 400) requireWaitingTask(await read(), body);
+          throw error;
+        });
         const warning = endedCallbacks(execution.urls, urls);
         respond({ status, message: DECISION_MESSAGES[status], ...(warning && { warning }) });
       },
@@ -84,11 +95,25 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
 }
 
 /** @throws ServiceError NOT_FOUND, INVALID_PARAMETERS when the task does not wait for human input */
-export function requireWaitingTask(execution: CrewExecutionRecord, id: string): CrewTaskRecord {
+function requireWaitingTask(
+  execution: CrewExecutionRecord,
+  { task_id: id, attempt }: Pick<z.output<typeof resumeRequestSchema>, 'task_id' | 'attempt'>,
+): CrewTaskRecord {
   const task = execution.tasks.find(({ task_id }) => task_id === id);
   if (!task) throw new ServiceError('NOT_FOUND', `There is no task "${id}" in this execution.`);
-  if (task.status === 'pending_human_input') return task;
-  throw new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
+  const isRead = attempt === undefined || attempt === task.attempts;
+  if (task.status === 'pending_human_input' && isRead) return task;
+  const of = isRead ? 'this task' : `attempt ${attempt} of this task`;
+  throw new ServiceError(
+    'INVALID_PARAMETERS',
+    `The execution is not waiting for human input on ${of}.${decidedOn(task, attempt)}`,
+  );
+}
+
+/** A sentence about the decision on an attempt, as far as it is known. */
+function decidedOn({ decision }: CrewTaskRecord, attempt = decision?.attempt): string {
+  if (!decision || decision.attempt !== attempt) return '';
+  return ` Its output was ${decision.is_approve ? 'approved' : 'rejected'} ${deciderInWords(decision.decided_by)}.`;
 }
 
 /** @returns a warning when the decision names no URLs, and so ends all callbacks of the execution */
@@ -103,7 +128,7 @@ export function newFeedback(
   { _id: execution, org }: CrewExecutionRecord,
   { task_id: task, attempts: attempt }: CrewTaskRecord,
   { human_feedback: text, is_approve }: Pick<z.output<typeof resumeRequestSchema>, 'human_feedback' | 'is_approve'>,
-  receivers: Pick<CrewFeedbackRecord, 'urls' | 'headers'>,
+  rest: Pick<CrewFeedbackRecord, 'urls' | 'headers' | 'decided_by'>,
 ): CrewFeedbackRecord {
   return {
     _id: newFeedbackId(),
@@ -113,7 +138,7 @@ export function newFeedback(
     attempt,
     text,
     is_approve,
-    ...receivers,
+    ...rest,
     created_at: new Date(),
     applied_at: null,
     output: null,

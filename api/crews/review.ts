@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { reviewDecisionSchema } from '../../domain/crews/crews.js';
+import { deciderInWords } from '../../domain/crews/decisions.js';
 import { readReviewToken, reviewUrl } from '../../domain/crews/review-links.js';
 import { ServiceError } from '../../domain/errors.js';
 import { type CrewExecutionRecord, type CrewTaskRecord, deadlineOf } from '../../storage/crews/execution-record.js';
@@ -83,7 +84,8 @@ function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
         const decision = await deps.crewFeedback.findApplied(ref);
         if (!decision) return respond({ ...shown, state: 'over' });
         const state = decision.is_approve ? 'approved' : 'rejected';
-        respond({ ...shown, state, decided_at: decision.applied_at!.toISOString() });
+        const decided_by = deciderInWords(decision.decided_by);
+        respond({ ...shown, state, decided_at: decision.applied_at!.toISOString(), decided_by });
       },
     ),
   );
@@ -105,7 +107,8 @@ function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
         const { execution, task, attempt } = await requireLink(ctx);
         if (!isOpen(execution, task, attempt)) throw alreadyDecided();
         const { urls, headers = null } = execution;
-        const feedback = newFeedback(execution, task, { is_approve, human_feedback }, { urls, headers });
+        const decided_by = { kind: 'review_link' } as const;
+        const feedback = newFeedback(execution, task, { is_approve, human_feedback }, { urls, headers, decided_by });
         const status = await applyFeedback(deps, feedback).catch((error) => {
           throw error instanceof ServiceError && error.status === 400 ? alreadyDecided() : error;
         });

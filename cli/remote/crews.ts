@@ -1,4 +1,5 @@
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
+import { deciderInWords } from '../../domain/crews/decisions.js';
 import { CREW_TASK_STATUS_TABLE, EXECUTION_STATUS_TABLE } from '../../domain/crews/states.js';
 import { commandFor, fields, localTime, paint, paintState, print, table } from './output.js';
 import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
@@ -54,6 +55,7 @@ export async function showExecution(crew: string, kickoff_id: string, options: S
       task.agent,
       paintState(CREW_TASK_STATUS_TABLE, task.status),
       task.attempts,
+      task.decision && decisionInWords(task.decision),
     ]);
     const details = {
       execution: kickoff_id,
@@ -64,7 +66,9 @@ export async function showExecution(crew: string, kickoff_id: string, options: S
     };
     const waiting = tasks.find((task) => task.status === 'pending_human_input')?.output;
     const output = waiting ?? result;
-    return [fields(details), table(['task', 'agent', 'status', 'attempts'], rows), output].filter(Boolean).join('\n\n');
+    return [fields(details), table(['task', 'agent', 'status', 'attempts', 'decision'], rows), output]
+      .filter(Boolean)
+      .join('\n\n');
   });
 }
 
@@ -113,7 +117,8 @@ export async function respond(
   const client = findServer(options).client('crew_org');
   const output = await findWaiting(client, execution_id);
   const urls = callbacksAfter(output, webhook);
-  const body = { execution_id, task_id: output.task_id, is_approve, human_feedback: feedback ?? 'Approved.', ...urls };
+  const { task_id, attempt } = output;
+  const body = { execution_id, task_id, attempt, is_approve, human_feedback: feedback ?? 'Approved.', ...urls };
   const data = await bodyOf(client.POST('/crews/{crew}/resume', { params: { path: { crew: output.crew } }, body }));
   const receivers = [...new Set(Object.values(urls).filter((url) => url !== undefined))];
   const goOn = receivers.length > 0 && `Callbacks go on to ${receivers.join(', ')}.`;
@@ -137,6 +142,9 @@ export async function cancelExecution(crew: string, kickoff_id: string, options:
   );
   print({ json: options.json, data, next: statusOf(options, crew, kickoff_id) }, () => data.message);
 }
+
+const decisionInWords = ({ attempt, is_approve, decided_by }: Schemas['CrewDecision']) =>
+  `attempt ${attempt} ${is_approve ? 'approved' : 'rejected'} ${deciderInWords(decided_by)}`;
 
 const statusOf = (options: ServerOptions, crew: string, id: string) => commandFor(options, 'crews', 'status', crew, id);
 

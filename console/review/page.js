@@ -6,7 +6,7 @@ const form = /** @type {HTMLFormElement} */ (part('decision'));
 const feedback = /** @type {HTMLTextAreaElement} */ (part('feedback'));
 const buttons = [...form.querySelectorAll('button')];
 
-/** @typedef {{ state: 'waiting' | 'approved' | 'rejected' | 'over', crew: string, task_id: string, output?: string, deadline?: string, decided_at?: string }} Review */
+/** @typedef {{ state: 'waiting' | 'approved' | 'rejected' | 'over', crew: string, task_id: string, output?: string, deadline?: string, decided_at?: string, decided_by?: string }} Review */
 
 /** @param {string} time */
 const local = (time) => new Date(time).toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'short' });
@@ -34,12 +34,12 @@ function close(text) {
 }
 
 /** @param {Review} review */
-function describe({ state, decided_at, deadline }) {
+function describe({ state, decided_at, decided_by, deadline }) {
   if (state === 'waiting')
     return deadline ? `A decision is due by ${local(deadline)}.` : 'This output waits for your decision.';
   if (state === 'over')
     return 'This output does not wait for a decision any more: the deadline has passed, or the work has ended.';
-  return `This output was ${state}${decided_at ? `, on ${local(decided_at)}` : ''}.`;
+  return `This output was ${state}${decided_by ? ` ${decided_by}` : ''}${decided_at ? `, on ${local(decided_at)}` : ''}.`;
 }
 
 async function load() {

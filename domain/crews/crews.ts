@@ -140,6 +140,10 @@ export const resumeRequestSchema = z.object({
   task_id: z.string().min(1).max(200),
   human_feedback: z.string().max(20_000).regex(/\S/, 'must not be empty'),
   is_approve: z.boolean(),
+  attempt: z.int().positive().optional().meta({
+    description:
+      'The attempt whose output the person has read. With it, the decision does not count for the output of another attempt.',
+  }),
   ...webhookUrls,
   webhookHeaders: staticHeadersSchema.optional().meta({
     description:

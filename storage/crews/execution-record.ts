@@ -1,4 +1,5 @@
 import type { CrewDefinition, CrewInputs, ExecutionErrorCode, WebhookUrls } from '../../domain/crews/crews.js';
+import type { TaskDecision } from '../../domain/crews/decisions.js';
 import { newReviewKey } from '../../domain/crews/review-links.js';
 import type { CrewTaskStatus, ExecutionStatus } from '../../domain/crews/states.js';
 import { newExecutionId } from '../../domain/ids.js';
@@ -51,6 +52,8 @@ export interface CrewTaskRecord {
   output: string | null;
   /** Label of the model that runs the task. */
   model: string | null;
+  /** Absent until somebody has decided on an output. */
+  decision?: TaskDecision;
 }
 
 /**

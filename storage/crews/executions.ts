@@ -1,4 +1,5 @@
 import type { ClientSession } from 'mongodb';
+import type { TaskDecision } from '../../domain/crews/decisions.js';
 import { newReviewKey } from '../../domain/crews/review-links.js';
 import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
@@ -40,7 +41,11 @@ export function createCrewExecutions(
   const decide = (
     ref: AttemptRef,
     isApprove: boolean,
-    { feedback, ...changes }: Partial<Pick<CrewExecutionRecord, 'urls' | 'headers'>> & { feedback: string },
+    {
+      feedback,
+      decided_by,
+      ...changes
+    }: Partial<Pick<CrewExecutionRecord, 'urls' | 'headers'>> & Pick<TaskDecision, 'decided_by'> & { feedback: string },
     now: Date,
     tx: ClientSession,
   ): Promise<CrewExecutionRecord | null> =>
@@ -51,6 +56,7 @@ export function createCrewExecutions(
           ...changes,
           status: isApprove ? 'running' : 'retrying',
           'tasks.$.status': isApprove ? 'completed' : 'retrying',
+          'tasks.$.decision': { attempt: ref.attempt, is_approve: isApprove, decided_at: now, decided_by },
           waiting_since: null,
           check_at: now,
         },
@@ -157,8 +163,8 @@ export function createCrewExecutions(
     ): Promise<CrewExecutionRecord | null> {
       const feedback = await crewFeedback.forOrg(org).findOne({ _id: feedbackId, execution }, { session: tx });
       if (!feedback) return null;
-      const { urls, headers = null, text } = feedback;
-      const changes = { urls, headers, feedback: text };
+      const { urls, headers = null, text, decided_by } = feedback;
+      const changes = { urls, headers, decided_by, feedback: text };
       const resumed = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
       if (!resumed) return null;
       const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
@@ -178,13 +184,9 @@ export function createCrewExecutions(
       now: Date,
       tx: ClientSession,
     ): Promise<CrewExecutionRecord | null> {
-      const decided = await decide(
-        { execution, org, task, attempt },
-        is_approve,
-        { feedback: is_approve ? '' : NOT_APPROVED },
-        now,
-        tx,
-      );
+      const decided_by = { kind: 'deadline' } as const;
+      const changes = { decided_by, feedback: is_approve ? '' : NOT_APPROVED };
+      const decided = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
       if (decided && !is_approve) {
         const { output } = decided.tasks.find(({ task_id }) => task_id === task)!;
         const feedback: CrewFeedbackRecord = {
@@ -195,6 +197,7 @@ export function createCrewExecutions(
           attempt,
           text: NOT_APPROVED,
           is_approve,
+          decided_by,
           urls: decided.urls,
           created_at: now,
           applied_at: now,

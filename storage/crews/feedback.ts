@@ -1,5 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
+import type { Decider } from '../../domain/crews/decisions.js';
 import type { AttemptRef } from '../../domain/crews/workflow-contract.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
@@ -16,6 +17,8 @@ export interface CrewFeedbackRecord {
   attempt: number;
   text: string;
   is_approve: boolean;
+  /** Absent in feedback of earlier releases. */
+  decided_by?: Decider | undefined;
   /** Receivers of later callbacks. */
   urls: WebhookUrls;
   /** Static headers of those receivers. */

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { SCOPES } from '../../domain/api-keys.js';
 import { type CrewClient, createCrewClient } from '../support/crew-client.js';
 import { crewDuringTests } from '../support/during-tests.js';
+import { eventually } from '../support/eventually.js';
 import { clientOf } from '../support/organisation.js';
 import { makeKey, sharedProduct, withDb } from '../support/product.js';
 
@@ -28,9 +29,9 @@ describe('crews', () => {
       base_path: '/crews/support-reply',
       inputs: ['customer_message', 'notes'],
       tasks: [
-        { task_id: 'classify_request', agent: 'support_clerk', human_input: false },
-        { task_id: 'draft_reply', agent: 'reply_writer', human_input: true },
-        { task_id: 'final_reply', agent: 'reply_writer', human_input: false },
+        { task_id: 'classify_request', agent: 'support_clerk', human_input: false, context: [] },
+        { task_id: 'draft_reply', agent: 'reply_writer', human_input: true, context: ['classify_request'] },
+        { task_id: 'final_reply', human_input: false, context: ['draft_reply'], async_execution: false },
       ],
       agents: [
         { name: 'support_clerk', tools: [], model: STAND_IN },
@@ -82,6 +83,12 @@ describe('crews', () => {
       body: { status: 'resumed', message: expect.any(String) },
     });
     const done = await user.reaches(id, 'completed');
+    await eventually('the steps are removed', async () => {
+      const { body } = await crew.get(`/crews/support-reply/${id}/tasks/draft_reply/steps`);
+      return body.attempt === 1 && body.steps.length === 0;
+    });
+    expect((await crew.get(`/crews/support-reply/${id}/tasks/none/steps`)).status).toBe(404);
+    expect((await user.get(`/crews/support-reply/${id}/tasks/draft_reply/steps`)).status).toBe(403);
     expect(done).toMatchObject({ current_task: null, progress: { completed_tasks: 3, total_tasks: 3 } });
     expect(done.result).toBe(paused.tasks[1].output);
     expect((await crew.status(id)).execution_time).toBe(done.execution_time);

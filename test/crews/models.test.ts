@@ -182,6 +182,18 @@ describe('crews with a language model and tools', () => {
     expect(results[1]!.content).not.toContain('Menu');
     expect(messagesOf(third!)).toContain('142 steps, paraffin.');
     expect(third!.json()).not.toHaveProperty('tools');
+    const [{ task_id }] = paused.tasks;
+    const { body } = await research.get(`/crews/research/${id}/tasks/${task_id}/steps`);
+    expect(body).toMatchObject({
+      task_id,
+      attempt: 1,
+      steps: [
+        { type: 'thought', actions: [{ tool: 'query_database' }, { tool: 'fetch_page' }] },
+        { type: 'action', tool: 'query_database', ok: true, result: expect.stringContaining('142 steps') },
+        { type: 'action', tool: 'fetch_page', input: { url: `${pages.url}/lamp` }, ok: true },
+        { type: 'thought', text: '142 steps, paraffin.' },
+      ],
+    });
     const steps = await receiver.waitFor(
       'the last step',
       ({ json }) => json.execution_id === id && json.task_id === 'report',

@@ -51,6 +51,7 @@ describe('review links', () => {
       crew: 'support-reply',
       task_id: TASK,
       decided_at: expect.any(String),
+      decided_by: 'with a review link',
     });
     expect((await crew.status(id)).review_url).toBeUndefined();
   });

@@ -235,7 +235,9 @@ describe('an execution that waits', () => {
       await withWorker(async () => {
         const { id, handle } = await start({ ...review, on_deadline: 'approve' });
         expect(await handle.result()).toEqual({ status: 'completed' });
-        expect(await executions.getById(ORG, id)).toMatchObject({ tasks: [{ status: 'completed', attempts: 1 }] });
+        expect(await executions.getById(ORG, id)).toMatchObject({
+          tasks: [{ status: 'completed', attempts: 1, decision: { attempt: 1, decided_by: { kind: 'deadline' } } }],
+        });
       });
     });
 

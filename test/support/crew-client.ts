@@ -13,6 +13,7 @@ export type CrewClient = ReturnType<typeof createCrewClient>;
 export interface ResumeRequest {
   task_id: string;
   is_approve: boolean;
+  attempt?: number;
   human_feedback?: string;
   taskWebhookUrl?: string;
   stepWebhookUrl?: string;

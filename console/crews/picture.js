@@ -1,0 +1,105 @@
+import { CREW_TASK_STATUS_TABLE } from 'domain/crews/states.js';
+import { useEffect, useState } from 'preact/hooks';
+import { html } from '../html.js';
+import { labelOf } from '../ui.js';
+import { planOf } from './plan.js';
+
+/** @typedef {import('./plan.js').PlacedTask} PlacedTask */
+/** @typedef {{ x: number, y: number }} Place */
+
+const WIDTH = 190;
+const HEIGHT = 62;
+const GAP = 46;
+const LANE_GAP = 16;
+const MARGIN = 4;
+const NAME_CHARACTERS = 22;
+
+/** Steps go down on a narrow screen, and to the right on a wide one. */
+const narrow = matchMedia('(width < 900px)');
+
+function useIsNarrow() {
+  const [isNarrow, setIsNarrow] = useState(narrow.matches);
+  useEffect(() => {
+    const update = () => setIsNarrow(narrow.matches);
+    narrow.addEventListener('change', update);
+    return () => narrow.removeEventListener('change', update);
+  }, []);
+  return isNarrow;
+}
+
+/**
+ * The tasks of a crew in their order, with what each receives; in an execution also with their states.
+ * @param {{ tasks: import('./plan.js').Task[], states?: Record<string, import('domain/crews/states.js').CrewTaskStatus> }} props
+ */
+export function CrewPicture({ tasks, states }) {
+  const isNarrow = useIsNarrow();
+  const plan = planOf(tasks);
+  /** @param {PlacedTask} task @returns {Place} */
+  const placeOf = ({ step, lane }) =>
+    isNarrow
+      ? { x: MARGIN + lane * (WIDTH + LANE_GAP), y: MARGIN + step * (HEIGHT + GAP) }
+      : { x: MARGIN + step * (WIDTH + GAP), y: MARGIN + lane * (HEIGHT + LANE_GAP) };
+  const places = new Map(plan.tasks.map((task) => [task.task_id, placeOf(task)]));
+  const width = Math.max(...[...places.values()].map(({ x }) => x)) + WIDTH + MARGIN;
+  const height = Math.max(...[...places.values()].map(({ y }) => y)) + HEIGHT + MARGIN;
+  const words = plan.tasks.map((task) => inWords(task, states?.[task.task_id])).join('. ');
+  return html`
+    <div class="crew-picture" tabindex="0" role="region" aria-label=${states ? 'States of the tasks' : 'Order of the tasks'}>
+      <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${words}>
+        <defs>
+          <marker id="crew-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" /></marker>
+        </defs>
+        ${plan.edges.map(({ from, to }) => {
+          const [start, end] = [places.get(from), places.get(to)];
+          return (
+            start &&
+            end &&
+            html`<path class="crew-edge" d=${curve(start, end, isNarrow)} marker-end="url(#crew-arrow)" />`
+          );
+        })}
+        ${plan.tasks.map((task) => html`<${TaskBox} task=${task} at=${places.get(task.task_id)} state=${states?.[task.task_id]} />`)}
+      </svg>
+    </div>
+  `;
+}
+
+/** @param {{ task: PlacedTask, at: Place, state: import('domain/crews/states.js').CrewTaskStatus | undefined }} props */
+function TaskBox({ task, at, state }) {
+  const row = CREW_TASK_STATUS_TABLE[/** @type {keyof typeof CREW_TASK_STATUS_TABLE} */ (state)];
+  const note = state
+    ? labelOf(CREW_TASK_STATUS_TABLE, state)
+    : [task.human_input && 'a person decides', task.async_execution && 'runs beside others'].filter(Boolean).join(', ');
+  return html`
+    <g class="crew-task ${row?.tone ?? ''} ${task.human_input ? 'human' : ''}" transform=${`translate(${at.x} ${at.y})`}>
+      <rect width=${WIDTH} height=${HEIGHT} rx="9" />
+      <title>${inWords(task, state)}</title>
+      <text x="14" y="20" class="name">${clipped(task.task_id.replaceAll('_', ' '))}</text>
+      <text x="14" y="36">${clipped(task.agent.replaceAll('_', ' '))}</text>
+      <text x="14" y="52" class="note">${note}</text>
+    </g>
+  `;
+}
+
+/** From the end of one box to the start of another. @param {Place} from @param {Place} to @param {boolean} isDown */
+function curve(from, to, isDown) {
+  const start = isDown ? { x: from.x + WIDTH / 2, y: from.y + HEIGHT } : { x: from.x + WIDTH, y: from.y + HEIGHT / 2 };
+  const end = isDown ? { x: to.x + WIDTH / 2, y: to.y } : { x: to.x, y: to.y + HEIGHT / 2 };
+  const half = GAP / 2;
+  return isDown
+    ? `M${start.x} ${start.y}C${start.x} ${start.y + half} ${end.x} ${end.y - half} ${end.x} ${end.y}`
+    : `M${start.x} ${start.y}C${start.x + half} ${start.y} ${end.x - half} ${end.y} ${end.x} ${end.y}`;
+}
+
+/** @param {PlacedTask} task @param {import('domain/crews/states.js').CrewTaskStatus | undefined} state */
+function inWords({ task_id, agent, human_input, context }, state) {
+  const parts = [
+    `${task_id}, by ${agent}`,
+    context.length > 0 && `receives ${context.join(' and ')}`,
+    human_input && 'a person decides on its output',
+    state && labelOf(CREW_TASK_STATUS_TABLE, state),
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
+/** @param {string} text */
+const clipped = (text) => (text.length > NAME_CHARACTERS ? `${text.slice(0, NAME_CHARACTERS - 1)}…` : text);

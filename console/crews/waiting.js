@@ -1,0 +1,65 @@
+import { useState } from 'preact/hooks';
+import { html } from '../html.js';
+import { Icon } from '../icons.js';
+import * as ui from '../ui.js';
+import { CallbackFields, givenUrls, urlsOf } from './callbacks.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+
+/** @typedef {{ task_id: string, attempt: number, is_approve: boolean, human_feedback: string } & Record<string, unknown>} Decision the fields of a resume */
+
+/**
+ * An output that waits for a person, with what the person can do.
+ * @param {{ output: Schemas['WaitingOutput'], onDecide: (output: Schemas['WaitingOutput'], decision: Decision) => Promise<void> }} props
+ */
+export function Waiting({ output, onDecide }) {
+  const { crew, execution_id, task_id, agent, attempt, waiting_since, deadline } = output;
+  const [feedback, setFeedback] = useState('');
+  // The receivers so far, which a decision ends unless it names them again.
+  const [urls, setUrls] = useState(() => urlsOf(output));
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  /** @param {boolean} is_approve */
+  const decide = async (is_approve) => {
+    if (!is_approve && !feedback.trim()) {
+      setError(new Error('Say what should change: the agent gets your words.'));
+      return;
+    }
+    setError(undefined);
+    const human_feedback = feedback.trim() || 'Approved.';
+    await onDecide(output, { task_id, attempt, is_approve, human_feedback, ...givenUrls(urls) }).catch(setError);
+  };
+  return html`
+    <section class="card waiting" aria-label=${`${crew}, ${task_id}`}>
+      <header>
+        <h2>${crew} › ${task_id.replaceAll('_', ' ')}</h2>
+        <span class="muted">by ${agent}, attempt ${attempt}, waiting since <${ui.Time} at=${waiting_since} />${deadline && html`, due <${ui.Time} at=${deadline} />`}</span>
+        <${ui.WorkflowLink} attributes=${{ WorkflowId: `crew/${execution_id}` }} />
+      </header>
+      <${ui.Block} label="Output">${output.output}</${ui.Block}>
+      <label class="field"><span>Feedback</span>
+        <textarea rows="2" maxlength="20000" value=${feedback} placeholder="What should change, if you reject it"
+          onInput=${(/** @type {any} */ event) => setFeedback(event.target.value)}></textarea>
+      </label>
+      <details open=${Object.values(urls).some((url) => url !== '')}>
+        <summary>Callbacks after this decision</summary>
+        <p class="muted">These addresses are called from now on. An empty field ends its callbacks.</p>
+        <${CallbackFields} urls=${urls} onChange=${setUrls} />
+      </details>
+      ${
+        output.review_url &&
+        html`
+          <details>
+            <summary>Review link, for somebody without a key</summary>
+            <p class="muted">It shows this output only, and takes one decision. Who has the link can decide.</p>
+            <${ui.Command}>${output.review_url}</${ui.Command}>
+          </details>
+        `
+      }
+      <${ui.Problem} error=${error} />
+      <div class="decision">
+        <${ui.ActionButton} className="primary" run=${() => decide(true)}><${Icon} name="check" />Approve</${ui.ActionButton}>
+        <${ui.ActionButton} run=${() => decide(false)}><${Icon} name="retry" />Reject with feedback</${ui.ActionButton}>
+      </div>
+    </section>
+  `;
+}
