@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
 import type { IndexRow, SearchIndex } from '../../../../domain/content/search.js';
 import type { S3Location } from '../../../../domain/s3-location.js';
+import { createSharedReads } from '../../../../domain/shared-calls.js';
 import type { CompactionLeases } from '../../compaction-leases.js';
 import { createTextAnalysis } from '../analysis.js';
 import { type Change, createChangeQueue } from '../changes.js';
@@ -37,7 +38,11 @@ const COMPACT_AFTER = { commits: 100, rows: 1_000, shareOfCommits: 1 / 1_000, sh
 const OWNER_POLL_MS = 250;
 
 interface OpenTable {
+  /** Each of its calls looks for a newer version, which takes a fraction of a millisecond. */
   table: Table;
+  /** The same for searches, which make several calls: it looks for a newer version only before each search. */
+  searched: Table;
+  newest(): Promise<Table>;
   changes: ReturnType<typeof createChangeQueue>;
   /** Commits of this process since the last compaction that it made or left to another process. */
   commits: number;
@@ -56,15 +61,15 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
   const analysis = createTextAnalysis();
   const rowReader = createRowReader();
   const tables = new Map<string, Promise<OpenTable>>();
-  let connection: Promise<Connection> | undefined;
+  let connections: Promise<{ following: Connection; pausing: Connection }> | undefined;
 
-  function connected(): Promise<Connection> {
-    connection ??= connect({
-      ...connectionOptions(location),
-      readConsistencyInterval: 0,
-      session: new Session(INDEX_CACHE, METADATA_CACHE),
-    });
-    return connection;
+  /** Connections whose tables look for a newer version at each call, or only when asked to. They share the caches. */
+  function connected() {
+    connections ??= (async () => {
+      const options = { ...connectionOptions(location), session: new Session(INDEX_CACHE, METADATA_CACHE) };
+      return { following: await connect({ ...options, readConsistencyInterval: 0 }), pausing: await connect(options) };
+    })();
+    return connections;
   }
 
   function open(name: string): Promise<OpenTable> {
@@ -78,9 +83,17 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
   }
 
   async function openTable(name: string): Promise<OpenTable> {
-    const table = await (await connected()).openTable(name);
+    const { following, pausing } = await connected();
+    const [table, searched] = await Promise.all([following.openTable(name), pausing.openTable(name)]);
     const changes = createChangeQueue((change) => commit(opened, change));
-    const opened: OpenTable = { table, commits: 0, rows: 0, changes };
+    const newest = createSharedReads<void, Table>(
+      () => name,
+      async () => {
+        await searched.checkoutLatest();
+        return searched;
+      },
+    );
+    const opened: OpenTable = { table, searched, newest, commits: 0, rows: 0, changes };
     return opened;
   }
 
@@ -156,7 +169,7 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
     async create(name) {
       const { table } = await open(name).catch(async (error) => {
         if (!isMissing(error)) throw error;
-        const creation = (await connected()).createTable(name, firstRow(), { mode: 'create' });
+        const creation = (await connected()).following.createTable(name, firstRow(), { mode: 'create' });
         const failure = await creation.then(
           () => null,
           (reason) => reason,
@@ -169,7 +182,7 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
     async clear(name) {
       // A new version, not a new table, so that other processes can go on using the open table.
       await retryConflicts(async () => {
-        await (await connected()).createTable(name, firstRow(), { mode: 'overwrite' });
+        await (await connected()).following.createTable(name, firstRow(), { mode: 'overwrite' });
       });
       await ensureTextIndex((await open(name)).table);
     },
@@ -185,8 +198,9 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       await (await open(name)).changes.push({ rows, remove });
     },
     search: (name, request) =>
-      readTable(name, ({ table }) => searchTable({ table, analysis, rows: rowReader }, request)),
-    warm: (name) => readTable(name, ({ table }) => warmTable({ table, analysis, rows: rowReader })),
+      readTable(name, async ({ newest }) => searchTable({ table: await newest(), analysis, rows: rowReader }, request)),
+    warm: (name) =>
+      readTable(name, async ({ newest }) => warmTable({ table: await newest(), analysis, rows: rowReader })),
     compact: (name) =>
       readTable(name, async (opened) => {
         // A running compaction, here or in another process, may have started before the latest rows were added.
@@ -195,9 +209,8 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       }),
     async drop(name) {
       tables.delete(name);
-      await (await connected())
-        .dropTable(name)
-        .catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
+      const { following } = await connected();
+      await following.dropTable(name).catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
     },
     async close() {
       for (const opening of await Promise.allSettled(tables.values())) {
@@ -206,10 +219,13 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
         await opened.changes.idle();
         await opened.compaction?.catch(() => undefined);
         opened.table.close();
+        opened.searched.close();
       }
       tables.clear();
-      (await connection)?.close();
-      connection = undefined;
+      const { following, pausing } = (await connections) ?? {};
+      following?.close();
+      pausing?.close();
+      connections = undefined;
     },
   };
 }

@@ -7,7 +7,7 @@ import { languagesOf } from '../columns.js';
 import { rankedSearch, type TableSearch, type TextHit, type WordQuery } from '../ranked-search.js';
 import { dimensionsDiffer, unitVector } from '../vectors.js';
 import { filterOf } from './filters.js';
-import { cosineWith, type RowId, type RowReader, unpack } from './rows.js';
+import { cosineWith, type RowReader, unpack } from './rows.js';
 import { dimensionsOf, epochOf } from './schema.js';
 
 /** Minimum number of partitions of the vector index that are searched. */
@@ -139,12 +139,15 @@ async function byVector(run: SearchRun, vector: Float32Array, limit: number): Pr
     .select(['_distance'])
     .limit(hasVectorIndex ? limit * REFINE : limit);
   const found = rowsFound(await (where ? query.where(where) : query).withRowId().toArrow(), '_distance');
-  const vectors = await run.rows.readVectors(run, found.map(rowIdOf));
+  const vectors = await run.rows.readVectors(
+    run,
+    found.map(({ chunk_id }) => chunk_id),
+  );
   if (vectors.size < found.length) run.outdated = true;
   const unit = unitVector(vector);
   return found
     .flatMap((row) => {
-      const packed = vectors.get(rowIdOf(row));
+      const packed = vectors.get(row.chunk_id);
       return packed ? [{ row, packed, score: cosineWith(unit, packed) }] : [];
     })
     .sort((a, b) => b.score - a.score)
@@ -165,14 +168,15 @@ function rowsFound(found: ArrowTable, score: '_score' | '_distance'): FoundRow[]
   }));
 }
 
-const rowIdOf = ({ chunk_id }: Pick<SearchHit, 'chunk_id'>): RowId => BigInt(chunk_id);
-
 /** @returns the hits with the names of their chunks, without rows that another version of the table lacks */
 async function readNames(run: SearchRun, hits: readonly SearchHit[]): Promise<SearchHit[]> {
-  const names = await run.rows.readNames(run, hits.map(rowIdOf));
+  const names = await run.rows.readNames(
+    run,
+    hits.map(({ chunk_id }) => chunk_id),
+  );
   if (names.size < hits.length) run.outdated = true;
   return hits.flatMap((hit) => {
-    const own = names.get(rowIdOf(hit));
+    const own = names.get(hit.chunk_id);
     return own ? [{ ...hit, ...own }] : [];
   });
 }

@@ -23,8 +23,8 @@ export interface PackedVector {
   length: number;
 }
 
-/** A row id of LanceDB: the address of the row. What is stored at an address never changes. */
-export type RowId = bigint;
+/** A row id of LanceDB in digits: the address of the row. What is stored at an address never changes. */
+export type RowId = string;
 
 export interface RowsOfTable {
   table: Table;
@@ -120,12 +120,12 @@ async function readVectors(table: Table, ids: readonly RowId[]): Promise<(readon
 }
 
 async function take(table: Table, ids: readonly RowId[], columns: string[]): Promise<RecordBatch[]> {
-  const found = await table.takeRowIds(ids).select(columns).withRowId().toArrow();
+  const found = await table.takeRowIds(ids.map(BigInt)).select(columns).withRowId().toArrow();
   return found.batches.filter(({ numRows }) => numRows > 0);
 }
 
 function rowIdsOf(batch: RecordBatch): RowId[] {
-  return [...(batch.getChild('_rowid')!.toArray() as BigUint64Array)];
+  return Array.from(batch.getChild('_rowid')!.toArray() as BigUint64Array, String);
 }
 
 /** @returns the vector at length 1 */
