@@ -7,6 +7,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ARCHITECTURE = { x64: 'x86_64', arm64: 'aarch64' }[process.arch];
+/** The native packages of @napi-rs have these names. */
+const NATIVE = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
 const SYSTEM = { linux: 'linux', darwin: 'apple', win32: 'windows' }[process.platform];
 
 /** Packages with three builds, of which Node loads `build/src`. */
@@ -33,6 +35,8 @@ const RULES = [
   ['@tesseract.js-data/eng', '.', (name) => name === '4.0.0'],
   ['swagger-ui-dist', '.', (name) => /\.map$|^swagger-ui-es-bundle/.test(name)],
   ['officeparser', 'dist', (name) => name.includes('.browser.')],
+  // pdfjs draws with it, and nothing here draws: `providers/extraction/formats/no-drawing.ts`.
+  [`@napi-rs/canvas-${NATIVE}`, '.', (name) => name.endsWith('.node')],
   ['@e965/xlsx', '.', (name) => ['bin', 'xlsx.js', 'xlsxworker.js', 'CHANGELOG.md'].includes(name)],
   ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.(full\.mjs|d\.ts)|LICENSE)$/.test(name)],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
