@@ -12,6 +12,8 @@ import type { RequestState } from './request-context.js';
 
 export interface ActivityDependencies {
   activity: Activity;
+  /** The time of the database, with which the work is stored. */
+  now: () => Date;
 }
 
 const INTERVALS = 48;
@@ -56,7 +58,7 @@ const activitySchema = z
   .meta({ id: 'Activity' });
 
 /** `GET /usage/activity`: counts for charts. */
-export function activityRoutes({ activity }: ActivityDependencies): Router<RequestState> {
+export function activityRoutes({ activity, now }: ActivityDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
   // Every open page of the console requests it again and again.
   const cached = adaptiveCache<z.input<typeof activitySchema>>();
@@ -74,15 +76,19 @@ export function activityRoutes({ activity }: ActivityDependencies): Router<Reque
       },
       async (ctx, { query: { hours }, respond }) => {
         const { org } = ctx.state.principal;
-        respond(await cached(`${hours} ${org}`, () => measure(activity, org, hours)));
+        respond(await cached(`${hours} ${org}`, () => measure(activity, org, hours, now())));
       },
     ),
   );
   return router;
 }
 
-async function measure(activity: Activity, org: string, hours: number): Promise<z.input<typeof activitySchema>> {
-  const to = new Date();
+async function measure(
+  activity: Activity,
+  org: string,
+  hours: number,
+  to: Date,
+): Promise<z.input<typeof activitySchema>> {
   const period = { from: new Date(to.getTime() - hours * HOUR_MS), to, intervalMs: (hours * HOUR_MS) / INTERVALS };
   const [items, jobs, deliveries] = await Promise.all([
     activity.itemsByStatus(org),

@@ -152,7 +152,11 @@ function apiDependencies(
     ...shared,
     hasInternalPort: config.POSTBACK_INTERNAL_PORT !== undefined,
     registry,
-    starters: createStarters(client, TEMPORAL_CALL_MS, createStarterMetrics(registry)),
+    starters: createStarters(client, {
+      now: shared.now,
+      deadlineMs: TEMPORAL_CALL_MS,
+      metrics: createStarterMetrics(registry),
+    }),
     temporalUi: config.POSTBACK_TEMPORAL_UI_URL
       ? { url: config.POSTBACK_TEMPORAL_UI_URL.replace(/\/$/, ''), namespace: config.TEMPORAL_NAMESPACE }
       : null,

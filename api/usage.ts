@@ -54,7 +54,7 @@ export function usageService(deps: UsageDependencies): Service {
         response: usageSchema,
       },
       async (ctx, { respond }) => {
-        const now = new Date();
+        const now = deps.now();
         const { org: organisation } = ctx.state.principal;
         const usage = await deps.quotas.usageOf(organisation, now);
         respond({

@@ -35,6 +35,7 @@ export async function receivers(): Promise<void> {
     registrations,
     starters: createStarters(temporal),
     metrics: createWorkerMetrics(),
+    now: collections.now,
   });
   try {
     for (const count of RECEIVERS) {

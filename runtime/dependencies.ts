@@ -159,7 +159,7 @@ export async function createSharedDependencies(
     contents: createDatabaseContents(collections),
     removedItems: createRemovedItems({
       ...collections,
-      notifyInterrupted: createInterruptedNotifier({ registrations, deliveries }),
+      notifyInterrupted: createInterruptedNotifier({ registrations, deliveries, now: collections.now }),
     }),
     connectors: createConnectors(collections, sealer),
     connectorSyncs: createConnectorSyncs(collections),

@@ -1,5 +1,6 @@
 import type { Checkpoints } from '../domain/checkpoints.js';
 import type { ItemVersion } from '../domain/content/workflow-contract.js';
+import type { DatabaseClock } from './clock.js';
 import type { OrganisationRecords } from './organisation-records.js';
 import { BY_ID } from './queries.js';
 import { isDuplicateKey } from './transactions.js';
@@ -22,7 +23,13 @@ export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
 const TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Checkpoints in MongoDB, so that any worker can resume the work of one that died. */
-export function createCheckpointStore({ checkpoints }: { checkpoints: OrganisationRecords<CheckpointRecord> }) {
+export function createCheckpointStore({
+  checkpoints,
+  now,
+}: {
+  checkpoints: OrganisationRecords<CheckpointRecord>;
+  now: DatabaseClock;
+}) {
   return {
     /**
      * @param owner a job's id, or `checkpointOwner` of an item version
@@ -37,7 +44,7 @@ export function createCheckpointStore({ checkpoints }: { checkpoints: Organisati
           return found ? JSON.parse(found.value) : undefined;
         },
         async save(step, value) {
-          const expires_at = new Date(Date.now() + TTL_MS);
+          const expires_at = new Date(now().getTime() + TTL_MS);
           const record = { _id: id(step), org, owner, value: JSON.stringify(value), expires_at };
           await own.insertOne(record).catch((error) => {
             if (!isDuplicateKey(error)) throw error;

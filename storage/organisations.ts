@@ -1,6 +1,7 @@
 import type { Collection } from 'mongodb';
 import type { Limits } from '../domain/quotas.js';
 import { createSharedReads } from '../domain/shared-calls.js';
+import type { DatabaseClock } from './clock.js';
 
 /** Settings of one organisation. Organisations without settings have no record. */
 export interface OrganisationRecord {
@@ -14,7 +15,13 @@ export interface OrganisationRecord {
 export type Organisations = ReturnType<typeof createOrganisations>;
 
 /** The limits that operators set for single organisations. */
-export function createOrganisations({ organisations }: { organisations: Collection<OrganisationRecord> }) {
+export function createOrganisations({
+  organisations,
+  now,
+}: {
+  organisations: Collection<OrganisationRecord>;
+  now: DatabaseClock;
+}) {
   return {
     /** @returns null when the organisation has no limits of its own */
     find: createSharedReads(
@@ -25,13 +32,13 @@ export function createOrganisations({ organisations }: { organisations: Collecti
     /** Sets these limits; the others do not change. */
     async setLimits(org: string, limits: Partial<Limits>): Promise<void> {
       const set = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [`limits.${name}`, limit]));
-      await organisations.updateOne({ _id: org }, { $set: { ...set, updated_at: new Date() } }, { upsert: true });
+      await organisations.updateOne({ _id: org }, { $set: { ...set, updated_at: now() } }, { upsert: true });
     },
 
     /** Removes these limits: those of the configuration apply again. */
     async clearLimits(org: string, names: readonly string[]): Promise<void> {
       const unset = Object.fromEntries(names.map((name) => [`limits.${name}`, '' as const]));
-      await organisations.updateOne({ _id: org }, { $unset: unset, $set: { updated_at: new Date() } });
+      await organisations.updateOne({ _id: org }, { $unset: unset, $set: { updated_at: now() } });
     },
   };
 }

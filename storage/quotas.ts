@@ -9,6 +9,7 @@ import {
   type TokenMeter,
   tokensUsedUp,
 } from '../domain/quotas.js';
+import type { DatabaseClock } from './clock.js';
 import { endOfDay, type ModelTokens } from './model-tokens.js';
 import type { Organisations } from './organisations.js';
 import { BY_ID } from './queries.js';
@@ -68,17 +69,19 @@ export function createQuotas(
     organisations,
     usage,
     modelTokens,
+    now: clock,
   }: {
     mongoClient: MongoClient;
     quotaGates: Collection<QuotaGateRecord>;
     organisations: Pick<Organisations, 'find'>;
     usage: Pick<Usage, 'measure'>;
     modelTokens: ModelTokens;
+    now: DatabaseClock;
   },
   defaults: Limits,
 ) {
   /** Other defaults may have applied before this process started. */
-  const startedAt = Date.now();
+  const startedAt = clock().getTime();
   /** Expensive measurements by which requests were rejected, by gate. */
   const expensive = new Map<string, { use: AddedUse; until: number }>();
   const measuring = new Map<string, Promise<AddedUse>>();
@@ -120,12 +123,12 @@ export function createQuotas(
       return {
         admit: async () => {
           try {
-            await this.requireTokens(org, new Date());
+            await this.requireTokens(org, clock());
           } catch (error) {
             throw error instanceof ServiceError ? new ProviderError(error.message, false) : error;
           }
         },
-        count: (tokens) => modelTokens.add(org, tokens, new Date()),
+        count: (tokens) => modelTokens.add(org, tokens, clock()),
       };
     },
 
@@ -146,7 +149,7 @@ export function createQuotas(
       const guarded = QUOTAS.filter((quota) => (added[quota] ?? 0) > 0 && limits[quota] !== null);
       const gates = new Set(guarded.flatMap((quota) => MEASURE_OF[quota] ?? []));
       if (gates.size === 0) return write(tx);
-      const trustedSince = Math.max(startedAt, changedAt + SETTLED_MS, Date.now() - TRUSTED_MS);
+      const trustedSince = Math.max(startedAt, changedAt + SETTLED_MS, clock().getTime() - TRUSTED_MS);
       const passAndWrite = async (session: ClientSession) => {
         for (const gate of gates) await pass(org, gate, { added, limits, trustedSince }, session);
         return write(session);
@@ -199,9 +202,9 @@ export function createQuotas(
     };
 
     const known = expensive.get(id);
-    if (known && known.until > Date.now()) rejectBy(known.use);
+    if (known && known.until > performance.now()) rejectBy(known.use);
 
-    const now = new Date();
+    const now = clock();
     const before = await quotaGates.findOneAndUpdate(
       { _id: id, org },
       {
@@ -216,7 +219,7 @@ export function createQuotas(
     const started = performance.now();
     const use = await usage.measure(gate, org, tx);
     const took = performance.now() - started;
-    if (took > CHEAP_MS && exceeded(use)) expensive.set(id, { use, until: Date.now() + took * REUSE_FACTOR });
+    if (took > CHEAP_MS && exceeded(use)) expensive.set(id, { use, until: performance.now() + took * REUSE_FACTOR });
     else expensive.delete(id);
     rejectBy(use);
     const bound = Object.fromEntries(Object.entries(use).map(([name, n]) => [name, n + (added[name as Quota] ?? 0)]));

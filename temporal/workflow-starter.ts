@@ -24,12 +24,20 @@ export type StartOptions<Name extends keyof Workflows> = WorkflowStartOptions<Wo
 
 export type WorkflowStarter = ReturnType<typeof createWorkflowStarter>;
 
-/**
- * Starts workflows. Starting is idempotent: the workflow id is the record's id, and a second start does nothing.
- * @param deadlineMs for each call; without a deadline the client retries for as long as its own policy says
- * @param metrics measure the calls
- */
-export function createWorkflowStarter(client: Client, deadlineMs?: number, metrics?: StarterMetrics) {
+export interface WorkflowStarterOptions {
+  /** The time of the database, with which the times of records are compared. Default: that of this process. */
+  now?: () => Date;
+  /** For each call. Without a deadline, the client retries for as long as its own policy says. */
+  deadlineMs?: number;
+  /** Measure the calls. */
+  metrics?: StarterMetrics;
+}
+
+/** Starts workflows. Starting is idempotent: the workflow id is the record's id, and a second start does nothing. */
+export function createWorkflowStarter(
+  client: Client,
+  { now = () => new Date(), deadlineMs, metrics }: WorkflowStarterOptions = {},
+) {
   const limited = <T>(request: () => Promise<T>): Promise<T> =>
     deadlineMs === undefined ? request() : client.withDeadline(Date.now() + deadlineMs, request);
   const call = <T>(request: () => Promise<T>): Promise<T> =>
@@ -38,6 +46,7 @@ export function createWorkflowStarter(client: Client, deadlineMs?: number, metri
   return {
     client,
     call,
+    now,
 
     /** A run that failed or was terminated by an operator can be started again; a completed run cannot. */
     async start<Name extends keyof Workflows>(workflow: Name, options: StartOptions<Name>): Promise<void> {

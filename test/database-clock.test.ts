@@ -1,14 +1,26 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { createEndItems } from '../activities/content/end-items.js';
 import { createSealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
+import { queuedItem } from '../storage/content/item-queue.js';
+import { createItems, refOf } from '../storage/content/items.js';
+import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
+import { createInterruptedNotifier } from '../storage/content/removed-items.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
+import { inTransaction } from '../storage/transactions.js';
 import { createCompletionGroups } from '../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
+import { createRegistrations } from '../storage/webhooks/registrations.js';
+import { createPaymentStarters } from '../temporal/payments/starters.js';
+import type { WorkflowStarter } from '../temporal/workflow-starter.js';
+import { createWorkerMetrics } from '../worker/metrics.js';
 import { collectionsDuringTests } from './support/during-tests.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
 
@@ -94,4 +106,106 @@ describe('a process whose clock is wrong', () => {
     });
     expect(Math.abs(completedAt.getTime() - before.getTime())).toBeLessThan(HOUR_MS / 2);
   });
+
+  describe('announces items', () => {
+    const registrations = () => createRegistrations(collections, createSealer(Buffer.alloc(32, 1).toString('base64')));
+    const item = async (org: string) => {
+      await registrations().register(org, 'https://example.com/', ['indexing.status_changed']);
+      const owner = {
+        org,
+        database_id: 'tnt_clock',
+        database: 'notes',
+        collection: 'default',
+        id: 'a',
+        batch: 'bat_a',
+      };
+      const source = { kind: 'text', text: 'The lamp.' } as const;
+      const content = { type: 'memory', title: null, metadata: {}, additional_metadata: {}, source } as const;
+      const record = queuedItem({ ...owner, ...content }, undefined, collections.now());
+      await collections.items.insertOne(record);
+      return record;
+    };
+    /** The delivery of a time ahead would wait for it. */
+    const due = async (org: string) => {
+      globalThis.Date = ProcessDate;
+      return (await collections.deliveries.find({ org, next_attempt_at: { $lte: collections.now() } }).toArray())
+        .length;
+    };
+
+    test('that have ended, as soon as they have', async () => {
+      const record = await item('clock-ended');
+      const end = createEndItems({
+        ...collections,
+        items: createItems(collections),
+        outdatedVersions: createOutdatedVersions(collections),
+        deliveries: createDeliveries(collections),
+        registrations: registrations(),
+        starters: { startDeliveries: async () => undefined },
+        metrics: createWorkerMetrics(),
+        clearOutdated: async () => undefined,
+      });
+      shiftClock(HOUR_MS);
+      await end([refOf(record)], { status: 'completed' });
+      expect(await due('clock-ended')).toBe(1);
+    });
+
+    test('that were deleted in progress, as soon as they were', async () => {
+      const record = await item('clock-deleted');
+      const notify = createInterruptedNotifier({
+        registrations: registrations(),
+        deliveries: createDeliveries(collections),
+        now: collections.now,
+      });
+      shiftClock(HOUR_MS);
+      await inTransaction(collections.mongoClient, (tx) => notify([record], tx));
+      expect(await due('clock-deleted')).toBe(1);
+    });
+  });
+
+  test('starts the end of an authentication when it expires', async () => {
+    const delays: unknown[] = [];
+    const start = async (_workflow: string, { startDelay }: { startDelay?: unknown }) => void delays.push(startDelay);
+    const starter = { start, now: collections.now } as unknown as WorkflowStarter;
+    const expires_at = new Date(collections.now().getTime() + HOUR_MS / 2);
+    shiftClock(-HOUR_MS);
+    await createPaymentStarters(starter).startExpiry({ _id: 'auth_clock', org: 'clock', expires_at });
+    expect(delays[0]).toBeLessThanOrEqual(HOUR_MS / 2);
+  });
 });
+
+test('only listed modules read the clock of their process: the times of records are those of the database', () => {
+  const files = ['activities', 'api', 'storage', 'temporal'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+  );
+  const reading = files.filter((file) => file.endsWith('.ts') && READS_CLOCK.test(readFileSync(file, 'utf8')));
+  expect(reading.sort()).toEqual(Object.values(OWN_CLOCK).flat().sort());
+});
+
+const READS_CLOCK = /\bnew Date\(\)|\bDate\.now\(\)/;
+
+/** Modules that read the clock of their process, by reason. */
+const OWN_CLOCK: Record<string, readonly string[]> = {
+  'it is the time of the database until its first heartbeat, or where there is no database': [
+    'storage/clock.ts',
+    'temporal/workflow-starter.ts',
+  ],
+  'receivers compare the timestamp of a request with their own clock': [
+    'activities/ai-jobs/job-callback.ts',
+    'activities/crews/crew-callback.ts',
+    'activities/payments/authentication-callback.ts',
+    'activities/webhooks/indexing-callback.ts',
+    'activities/webhooks/operator-callback.ts',
+    'api/webhooks/registration.ts',
+  ],
+  'it limits a wait or a window within this process': [
+    'storage/files/gridfs.ts',
+    'storage/rate-limits.ts',
+    'temporal/connection.ts',
+    'temporal/crews/starters.ts',
+    'temporal/worker-deployment.ts',
+  ],
+  'the versions of an index on disk have the time of the process that wrote them': [
+    'storage/content/search-index/lancedb/maintenance.ts',
+  ],
+  'a backup says when it was made': ['storage/backup/dump.ts'],
+};

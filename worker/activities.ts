@@ -88,7 +88,10 @@ function controlActivities(config: Config, dependencies: WorkerDependencies) {
     }),
     ...createReconcileActivities({
       ...dependencies,
-      staleWork: listStaleWork(dependencies, createStarters(dependencies.client, START_LIMIT_MS)),
+      staleWork: listStaleWork(
+        dependencies,
+        createStarters(dependencies.client, { now: dependencies.now, deadlineMs: START_LIMIT_MS }),
+      ),
       quietMs: config.POSTBACK_RECONCILE_QUIET_SECONDS * 1000,
     }),
   };

@@ -62,7 +62,7 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     client,
     connection,
     dataConverter,
-    starters: createStarters(client),
+    starters: createStarters(client, { now: shared.now }),
     extractor,
     graphExtractor,
     foreignParser,

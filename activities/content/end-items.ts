@@ -22,6 +22,8 @@ export interface EndItemsDependencies {
   starters: Pick<DeliveryStarters, 'startDeliveries'>;
   metrics: Pick<WorkMetrics, 'itemFinished'>;
   clearOutdated: ClearOutdated;
+  /** The time of the database: the sender compares it with the times of deliveries. */
+  now: () => Date;
 }
 
 /**
@@ -37,7 +39,7 @@ export function createEndItems(deps: EndItemsDependencies) {
     let added: DeliveryRecord[] = [];
     let outdated: RemovalRef | null = null;
     const ended = await inTransaction(mongoClient, async (tx) => {
-      const now = new Date();
+      const now = deps.now();
       [added, outdated] = [[], null];
       const before = await items.end(versions, outcome, now, tx);
       if (before.length === 0) return before;

@@ -93,10 +93,10 @@ export function createCache<Value>() {
   const entries = new Map<string, { value: Promise<Value>; until: number }>();
   return (key: string, load: () => Promise<Value>): Promise<Value> => {
     const found = entries.get(key);
-    if (found && found.until > Date.now()) return found.value;
+    if (found && found.until > performance.now()) return found.value;
     const value = load();
     entries.delete(key);
-    entries.set(key, { value, until: Date.now() + CACHE_MS });
+    entries.set(key, { value, until: performance.now() + CACHE_MS });
     if (entries.size > MAX_CACHED) entries.delete(entries.keys().next().value!);
     value.catch(() => entries.delete(key));
     return value;

@@ -51,7 +51,7 @@ export async function readSubmission(
   if (webhook_receiver === null && request.webhook_headers) throw invalid('webhook_headers: needs a webhook_receiver');
   if (webhook_receiver !== null) await rejectBlockedUrl(deps.outbound, 'webhook_receiver', webhook_receiver);
   const file = 'file' in input ? input.file : undefined;
-  if (available.metered) await deps.quotas.requireTokens(org, new Date());
+  if (available.metered) await deps.quotas.requireTokens(org, deps.now());
   const upload = file === undefined ? null : await checkFile(deps, org, file);
   const job = queuedJob(
     {

@@ -14,6 +14,7 @@ export interface ExecutionListDependencies {
   crewExecutions: CrewExecutions;
   /** The address of the API as people reach it; null: unknown. */
   publicUrl: string | null;
+  now: () => Date;
 }
 
 const POSITION = /^\d{13}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -40,7 +41,11 @@ const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
 });
 
 /** Lists of the executions of a crew, and of all outputs that wait for a person. */
-export function executionListRoutes({ crewExecutions, publicUrl }: ExecutionListDependencies): Router<RequestState> {
+export function executionListRoutes({
+  crewExecutions,
+  publicUrl,
+  now: clock,
+}: ExecutionListDependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews' });
 
   router.get(
@@ -89,7 +94,7 @@ export function executionListRoutes({ crewExecutions, publicUrl }: ExecutionList
             limit,
           }),
         );
-        const now = new Date();
+        const now = clock();
         respond({
           executions: records.map((execution) => describeListed(execution, now)),
           count: records.length,

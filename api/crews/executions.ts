@@ -84,7 +84,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
         if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
-          await deps.quotas.requireTokens(principal.org, new Date());
+          await deps.quotas.requireTokens(principal.org, deps.now());
         const { input_settings: _settings, warnings: _warnings, ...definition } = crew;
         const execution = newExecution(principal.org, definition, given, urls, deps.now());
         const kickoff_id = execution._id;
@@ -114,7 +114,7 @@ export function executionRoutes(deps: ExecutionDependencies): Router<RequestStat
         const { org } = ctx.state.principal;
         const { crew, kickoff_id } = ctx.params;
         const execution = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
-        respond(describeExecution(execution, new Date(), deps.publicUrl));
+        respond(describeExecution(execution, deps.now(), deps.publicUrl));
       },
     ),
   );

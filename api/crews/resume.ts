@@ -69,6 +69,7 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
           urls,
           headers: headersAfter(execution, body, urls),
           decided_by,
+          created_at: deps.now(),
         });
         const status = await applyFeedback(deps, feedback).catch(async (error) => {
           // Another decision was first: say whose, as far as it is stored already.
@@ -128,7 +129,7 @@ export function newFeedback(
   { _id: execution, org }: CrewExecutionRecord,
   { task_id: task, attempts: attempt }: CrewTaskRecord,
   { human_feedback: text, is_approve }: Pick<z.output<typeof resumeRequestSchema>, 'human_feedback' | 'is_approve'>,
-  rest: Pick<CrewFeedbackRecord, 'urls' | 'headers' | 'decided_by'>,
+  rest: Pick<CrewFeedbackRecord, 'urls' | 'headers' | 'decided_by' | 'created_at'>,
 ): CrewFeedbackRecord {
   return {
     _id: newFeedbackId(),
@@ -139,7 +140,6 @@ export function newFeedback(
     text,
     is_approve,
     ...rest,
-    created_at: new Date(),
     applied_at: null,
     output: null,
     expires_at: null,

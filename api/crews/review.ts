@@ -75,7 +75,7 @@ function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
         const { execution, task, attempt } = await requireLink(ctx);
         const shown = { crew: execution.crew, task_id: task.task_id };
         ctx.set('Cache-Control', 'no-store');
-        if (isOpen(execution, task, attempt)) {
+        if (isOpen(execution, task, attempt, deps.now())) {
           const deadline = deadlineOf(execution)?.toISOString();
           respond({ ...shown, state: 'waiting', output: task.output ?? '', ...(deadline && { deadline }) });
           return;
@@ -105,10 +105,11 @@ function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
       },
       async (ctx, { body: { is_approve, human_feedback = APPROVED }, respond }) => {
         const { execution, task, attempt } = await requireLink(ctx);
-        if (!isOpen(execution, task, attempt)) throw alreadyDecided();
+        if (!isOpen(execution, task, attempt, deps.now())) throw alreadyDecided();
         const { urls, headers = null } = execution;
         const decided_by = { kind: 'review_link' } as const;
-        const feedback = newFeedback(execution, task, { is_approve, human_feedback }, { urls, headers, decided_by });
+        const rest = { urls, headers, decided_by, created_at: deps.now() };
+        const feedback = newFeedback(execution, task, { is_approve, human_feedback }, rest);
         const status = await applyFeedback(deps, feedback).catch((error) => {
           throw error instanceof ServiceError && error.status === 400 ? alreadyDecided() : error;
         });
@@ -135,10 +136,10 @@ function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
 }
 
 /** Whether a decision on this attempt can still be made. */
-function isOpen(execution: CrewExecutionRecord, task: CrewTaskRecord, attempt: number): boolean {
+function isOpen(execution: CrewExecutionRecord, task: CrewTaskRecord, attempt: number, now: Date): boolean {
   const deadline = deadlineOf(execution);
   const waits = task.status === 'pending_human_input' && task.attempts === attempt;
-  return waits && execution.status === 'pending_human_input' && (deadline === null || deadline > new Date());
+  return waits && execution.status === 'pending_human_input' && (deadline === null || deadline > now);
 }
 
 function alreadyDecided(): ServiceError {

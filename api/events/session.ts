@@ -59,7 +59,7 @@ export async function startSession(
     const from = parseEventId(lastEventId);
     if (!from) return 'This is not the id of an event.';
     if (from.seconds > until.seconds) return 'This position is in the future.';
-    if (from.seconds * 1000 < Date.now() - deps.resumeMs) return 'This position is too old.';
+    if ((until.seconds - from.seconds) * 1000 > deps.resumeMs) return 'This position is too old.';
     try {
       await deps.catchUps.run(org, signal, (step, limited) => sendEarlier(from, until, step, limited));
       return null;

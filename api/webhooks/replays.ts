@@ -19,6 +19,8 @@ export interface ReplayDependencies {
   replays: Pick<Replays, 'add' | 'findForOrg'>;
   idempotencyKeys: IdempotencyKeys;
   starters: Pick<DeliveryStarters, 'startReplay'>;
+  /** The time of the database, with which the deliveries are stored. */
+  now: () => Date;
   log: Logger;
 }
 
@@ -53,7 +55,7 @@ export function replayRoutes(deps: ReplayDependencies): Router<RequestState> {
       },
       async (ctx, { body: { dry_run, ...filter }, respond, respondWith }) => {
         const { org } = ctx.state.principal;
-        const now = new Date();
+        const now = deps.now();
         // Deliveries that fail from now on have their own retries.
         const until = filter.to && filter.to < now ? filter.to : now;
         const bounded = { ...filter, to: until };

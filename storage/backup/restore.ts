@@ -105,8 +105,8 @@ async function restoreFile(first: FilePart, entries: AsyncIterator<BackupEntry>,
  * Prepares the records for an empty Temporal and an empty search index. The reconciler starts the workflows of unfinished
  * records, so it must check them at once and not when they were due for its next check.
  */
-async function prepare({ db, connectors, databases, indexRebuilds }: Collections): Promise<void> {
-  const now = new Date();
+async function prepare({ db, connectors, databases, indexRebuilds, now: clock }: Collections): Promise<void> {
+  const now = clock();
   for (const { name } of await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray()) {
     if (name.startsWith('system.')) continue;
     await db.collection(name).updateMany({ check_at: { $gt: now } }, { $set: { check_at: now } });

@@ -2,6 +2,7 @@ import type { ClientSession } from 'mongodb';
 import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
+import type { DatabaseClock } from '../clock.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import type { Validators } from './connectors.js';
@@ -58,8 +59,10 @@ const GONE = 0;
 /** The resources of connectors: the outcome of each in its last sync, and the validators for its next fetch. */
 export function createConnectorResources({
   connectorResources: resources,
+  now,
 }: {
   connectorResources: OrganisationRecords<ConnectorResourceRecord>;
+  now: DatabaseClock;
 }) {
   return {
     /**
@@ -137,7 +140,7 @@ export function createConnectorResources({
 
     /** Stores the results of fetches; the resources are not due any more. */
     async recordResults({ org }: StartedSync, results: readonly ResourceResult[], tx: ClientSession): Promise<void> {
-      const at = new Date();
+      const at = now();
       await resources.forOrg(org).updateEach(
         results.map(({ _id, outcome, error, keepError, ...fields }) => ({
           filter: { _id },

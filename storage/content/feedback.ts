@@ -4,6 +4,7 @@ import type { RatingTally } from '../../domain/content/ranking.js';
 import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
+import type { DatabaseClock } from '../clock.js';
 import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
@@ -64,10 +65,12 @@ export function createFeedback({
   mongoClient,
   feedback,
   feedbackTallies,
+  now,
 }: {
   mongoClient: MongoClient;
   feedback: OrganisationRecords<FeedbackRecord>;
   feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
+  now: DatabaseClock;
 }) {
   return {
     /**
@@ -85,7 +88,7 @@ export function createFeedback({
         bytes: textBytes(query, comment),
         vote: sha256Hex(JSON.stringify([database._id, collection, source_id, keyId, query])),
         counts: true,
-        created_at: new Date(),
+        created_at: now(),
       };
     },
 

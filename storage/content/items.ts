@@ -9,6 +9,7 @@ import {
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
+import type { DatabaseClock } from '../clock.js';
 import { BATCH_INDEX, SERVED_FILE_INDEX } from '../indexes.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
@@ -143,7 +144,7 @@ const inProgress = (versions: readonly ItemRef[]) => ({
  * Items and their indexing status. Each change of a status is one conditional update of those of the given versions that are in
  * progress. Versions that are given together are of one organisation.
  */
-export function createItems({ items }: { items: OrganisationRecords<ItemRecord> }) {
+export function createItems({ items, now }: { items: OrganisationRecords<ItemRecord>; now: DatabaseClock }) {
   const own = (versions: readonly ItemRef[]) => items.forOrg(versions[0]!.org);
 
   async function keepInProgress(versions: readonly ItemRef[]): Promise<ReadonlySet<string>> {
@@ -205,7 +206,7 @@ export function createItems({ items }: { items: OrganisationRecords<ItemRecord> 
         indexing_status: { $cond: [created, '$indexing_status', status] },
         error_code: null,
         error_message: null,
-        updated_at: new Date(),
+        updated_at: now(),
       };
       return (await own(versions).updateMany(inProgress(versions), [{ $set: change }], BY_ID)).matchedCount;
     },
@@ -227,14 +228,14 @@ export function createItems({ items }: { items: OrganisationRecords<ItemRecord> 
 
     /** processing -> graph_creation. @returns the keys of those that are still in progress */
     async linkGraph(versions: readonly ItemRef[]): Promise<ReadonlySet<string>> {
-      const change = { $set: { indexing_status: 'graph_creation' as const, updated_at: new Date() } };
+      const change = { $set: { indexing_status: 'graph_creation' as const, updated_at: now() } };
       const { matchedCount } = await own(versions).updateMany(inProgress(versions), change, BY_ID);
       return matchedCount === versions.length ? new Set(versions.map(({ item }) => item)) : keepInProgress(versions);
     },
 
     /** Shows an error that is being retried; the next status clears it. */
     async setTransientError(versions: readonly ItemRef[], error_code: string, error_message: string): Promise<void> {
-      const change = { $set: { error_code, error_message, updated_at: new Date() } };
+      const change = { $set: { error_code, error_message, updated_at: now() } };
       if (versions.length > 0) await own(versions).updateMany(inProgress(versions), change, BY_ID);
     },
 

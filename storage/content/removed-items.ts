@@ -221,15 +221,17 @@ function filesOf({ source, served }: Pick<ItemRecord, 'source' | 'served'>): str
 export function createInterruptedNotifier({
   registrations,
   deliveries,
+  now: clock,
 }: {
   registrations: Pick<Registrations, 'findForOrg'>;
   deliveries: Pick<Deliveries, 'addAll'>;
+  now: DatabaseClock;
 }) {
   const outcome = { status: 'errored', error_code: 'E2005', error_message: ITEM_ERRORS.E2005 } as const;
   return async (items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]> => {
     const registration = await registrations.findForOrg(items[0]!.org);
     if (!registration?.event_types.includes('indexing.status_changed')) return [];
-    const now = new Date();
+    const now = clock();
     const keyOf = ({ _id, version }: ItemRecord) => itemDedupeKey(_id, version);
     return deliveries.addAll(
       items.map((item) => itemDelivery(item, outcome, keyOf(item), now)),

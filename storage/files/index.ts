@@ -1,6 +1,7 @@
 import type { Collection, Db } from 'mongodb';
 import type { FileStore } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
+import type { DatabaseClock } from '../clock.js';
 import { createGridFsFiles } from './gridfs.js';
 import type { UnclaimedFileRecord } from './s3.js';
 
@@ -9,7 +10,7 @@ import type { UnclaimedFileRecord } from './s3.js';
  * @throws Error when the bucket cannot be reached
  */
 export async function createFiles(
-  collections: { db: Db; unclaimedFiles: Collection<UnclaimedFileRecord> },
+  collections: { db: Db; unclaimedFiles: Collection<UnclaimedFileRecord>; now: DatabaseClock },
   bucket?: S3Location,
 ): Promise<FileStore> {
   const gridFs = createGridFsFiles(collections);

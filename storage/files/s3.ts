@@ -6,6 +6,7 @@ import { Upload } from '@aws-sdk/lib-storage';
 import type { Collection } from 'mongodb';
 import { type FileStore, FileStoreError } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
+import type { DatabaseClock } from '../clock.js';
 import { connectBucket } from '../s3-bucket.js';
 
 /** An object in the bucket that no item owns yet. */
@@ -28,7 +29,7 @@ const CONCURRENT_PARTS = 2;
  * @throws Error when the bucket cannot be reached
  */
 export async function createS3Files(
-  { unclaimedFiles }: { unclaimedFiles: Collection<UnclaimedFileRecord> },
+  { unclaimedFiles, now }: { unclaimedFiles: Collection<UnclaimedFileRecord>; now: DatabaseClock },
   location: S3Location,
   earlier: FileStore,
 ): Promise<FileStore> {
@@ -61,7 +62,7 @@ export async function createS3Files(
 
   return {
     async write(fileId, { org, batch }, content) {
-      await unclaimedFiles.insertOne({ _id: fileId, org, batch, created_at: new Date() });
+      await unclaimedFiles.insertOne({ _id: fileId, org, batch, created_at: now() });
       const Body = Readable.from(content, { objectMode: false });
       const upload = new Upload({ client, queueSize: CONCURRENT_PARTS, params: { Bucket, Key: keyOf(fileId), Body } });
       try {

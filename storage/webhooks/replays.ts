@@ -1,6 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { ReplayStatus } from '../../domain/webhooks/states.js';
+import type { DatabaseClock } from '../clock.js';
 import type { OrganisationRecords } from '../organisation-records.js';
 
 import type { DeliveryFilter } from './client-deliveries.js';
@@ -31,7 +32,13 @@ export type Replays = ReturnType<typeof createReplays>;
 /** How long a finished replay is kept. */
 const RETENTION_MS = 30 * DAY_MS;
 
-export function createReplays({ replays }: { replays: OrganisationRecords<ReplayRecord> }) {
+export function createReplays({
+  replays,
+  now: clock,
+}: {
+  replays: OrganisationRecords<ReplayRecord>;
+  now: DatabaseClock;
+}) {
   return {
     async add(replay: ReplayRecord, tx?: ClientSession): Promise<void> {
       await replays.forOrg(replay.org).insertOne(replay, { session: tx });
@@ -44,7 +51,7 @@ export function createReplays({ replays }: { replays: OrganisationRecords<Replay
 
     /** Stores that the deliveries up to `position` have been handled, and how many of them were requeued. */
     async advance({ _id, org, position }: ReplayRecord, next: string, requeued: number): Promise<void> {
-      const now = new Date();
+      const now = clock();
       await replays
         .forOrg(org)
         .updateOne({ _id, position }, { $set: { position: next, updated_at: now, check_at: now }, $inc: { requeued } });
@@ -52,7 +59,7 @@ export function createReplays({ replays }: { replays: OrganisationRecords<Replay
 
     /** running -> completed | cancelled */
     async end(org: string, replayId: string, status: 'completed' | 'cancelled'): Promise<void> {
-      const now = new Date();
+      const now = clock();
       const expires_at = new Date(now.getTime() + RETENTION_MS);
       await replays
         .forOrg(org)

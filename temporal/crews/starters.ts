@@ -38,7 +38,7 @@ const RESUME_MS = 30_000;
 export type CrewStarters = ReturnType<typeof createCrewStarters>;
 
 /** Starts and resumes the executions of crews. */
-export function createCrewStarters({ client, call, start }: WorkflowStarter) {
+export function createCrewStarters({ client, call, start, now }: WorkflowStarter) {
   /** Starts the workflow at the first task that is not completed, also when an earlier workflow was lost. */
   async function startCrew(
     execution: StartExecutionInput,
@@ -47,7 +47,7 @@ export function createCrewStarters({ client, call, start }: WorkflowStarter) {
     await start('runCrew', {
       workflowId: workflowIds.crew(execution._id),
       taskQueue: 'crews',
-      args: [crewRef(execution)],
+      args: [crewRef(execution, now())],
       staticSummary: `Crew ${execution.crew}`,
       ...ownedBy({ org: execution.org, source: execution._id, crew: execution.crew }),
       ...options,
@@ -119,7 +119,7 @@ function notPending(): ServiceError {
   return new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
 }
 
-function crewRef({ _id, org, definition, tasks, waiting_since }: StartExecutionInput): CrewRef {
+function crewRef({ _id, org, definition, tasks, waiting_since }: StartExecutionInput, now: Date): CrewRef {
   const asides = definition.tasks.flatMap(({ name, async_execution }) => (async_execution ? [name] : []));
   const nextIndex = tasks.findIndex(({ status }) => status !== 'completed');
   const next = tasks.find(({ task_id, status }) => status !== 'completed' && !asides.includes(task_id));
@@ -127,7 +127,7 @@ function crewRef({ _id, org, definition, tasks, waiting_since }: StartExecutionI
   const attempt = next ? next.attempts + (next.status === 'retrying' ? 1 : 0) : 1;
   const ended = nextIndex < 0 ? [] : tasks.slice(nextIndex).filter(({ status }) => status === 'completed');
   const { review } = definition;
-  const waited = waiting_since ? Math.max(Date.now() - waiting_since.getTime(), 0) : 0;
+  const waited = waiting_since ? Math.max(now.getTime() - waiting_since.getTime(), 0) : 0;
   return {
     execution: _id,
     org,

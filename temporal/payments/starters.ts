@@ -11,11 +11,11 @@ export interface StartExpiryInput {
 export type PaymentStarters = ReturnType<typeof createPaymentStarters>;
 
 /** Starts the timers of authentications. */
-export function createPaymentStarters({ start }: WorkflowStarter) {
+export function createPaymentStarters({ start, now }: WorkflowStarter) {
   return {
     /** Starts the workflow that ends an authentication; its first task is due when the authentication expires. */
     async startExpiry({ _id, org, expires_at }: StartExpiryInput): Promise<void> {
-      const delayMs = expires_at.getTime() - Date.now();
+      const delayMs = expires_at.getTime() - now().getTime();
       await start('expireAuthentication', {
         workflowId: workflowIds.authentication(_id),
         taskQueue: 'control',

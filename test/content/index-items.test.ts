@@ -86,6 +86,7 @@ describe('small items that are indexed together', () => {
     const graph = createGraphStore(collections);
     return {
       mongoClient: collections.mongoClient,
+      now: collections.now,
       databases: createDatabases(collections),
       databaseIndexes: createDatabaseIndexes(collections),
       items: createItems(collections),

@@ -26,6 +26,7 @@ const end = createEndItems({
     startDeliveries: async () => process.kill(process.pid, 'SIGKILL'),
   } as unknown as Starters,
   metrics: createWorkerMetrics(),
+  now: collections.now,
 });
 const record = await collections.items.findOne({ _id: item! });
 await end([refOf(record!)], { status: 'completed' });
