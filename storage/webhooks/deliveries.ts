@@ -6,7 +6,11 @@ import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLoadSwitch, type LoadSwitch } from '../../domain/webhooks/load-switch.js';
 import type { OperatorNotice } from '../../domain/webhooks/operator-notices.js';
-import { type DeliveryState, UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
+import {
+  type DeliveryState,
+  RETRYABLE_DELIVERY_STATES,
+  UNFINISHED_DELIVERY_STATES,
+} from '../../domain/webhooks/states.js';
 import { DEDUPE_INDEX, DELIVERY_LIST_INDEX, DOCUMENT_INDEX } from '../indexes.js';
 import type { OrganisationRecords, RecordUpdate } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
@@ -72,6 +76,8 @@ export interface AttemptEntry {
   answer: string | null;
 }
 
+const UNDELIVERED: readonly DeliveryState[] = [...UNFINISHED_DELIVERY_STATES, ...RETRYABLE_DELIVERY_STATES];
+
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
 /** Whether a claimed attempt is a manual retry beside the automatic schedule. */
@@ -104,20 +110,20 @@ export function pendingDelivery({ now, url, ...delivery }: NewDelivery, has_work
   };
 }
 
-/** Marks the unsent deliveries of earlier versions, whose news would arrive after this one's. */
-function supersede({ doc_id, event_type, payload, created_at }: DeliveryRecord): RecordUpdate<DeliveryRecord> {
+/** Marks the unsent deliveries of earlier versions, whose news would arrive after this one's. A client may retry those that failed. */
+function supersede({ doc_id, event_type, payload }: DeliveryRecord): RecordUpdate<DeliveryRecord> {
   const { tenant_id, collection, version } = payload!;
   return {
     filter: {
       doc_id,
       event_type,
-      status: { $in: UNFINISHED_DELIVERY_STATES },
+      status: { $in: UNDELIVERED },
       'payload.tenant_id': tenant_id,
       'payload.collection': collection,
       'payload.version': { $lt: version },
     },
     // The time, so that the sender reads those again that it has read already.
-    update: { $set: { superseded: true, updated_at: created_at } },
+    update: [{ $set: { superseded: true, updated_at: '$$NOW' } }],
     multi: true,
     hint: DOCUMENT_INDEX,
   };

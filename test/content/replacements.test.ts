@@ -12,7 +12,7 @@ import { createItems } from '../../storage/content/items.js';
 import { createRetrieval } from '../../storage/content/retrieval.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { inTransaction } from '../../storage/transactions.js';
-import { statusAndCode } from '../support/client.js';
+import { type Client, statusAndCode } from '../support/client.js';
 import { clientDuringTests, collectionsDuringTests, receiverDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { clientOf, registeredReceiver } from '../support/organisation.js';
@@ -137,11 +137,31 @@ describe('a replacement', () => {
     await slow.waitFor('the second version', ({ json }) => json.version === 2);
     slow.respond = () => ({ status: 204 });
     await eventually('the end of the first delivery', async () => {
-      const { deliveries } = (await own.get('/webhooks/indexing/deliveries')).body.data;
-      return deliveries.find(({ error_code }: { error_code: string }) => error_code === 'SUPERSEDED');
+      return deliveryOf(own, ({ error_code }) => error_code === 'SUPERSEDED');
     });
     expect(slow.received.map(({ json }) => json.version).at(-1)).toBe(2);
     await slow.close();
+  });
+
+  test('is announced, and then nobody can have the end of the version before sent again', async () => {
+    const own = await clientOf('replacements-retry');
+    const receiver = await registeredReceiver(own);
+    await own.createDatabase('retry');
+    // The first answer is final.
+    receiver.respond = ({ json }) => ({ status: json.version === 1 ? 410 : 204 });
+    await own.ingest({ database: 'retry', memories: '[{"id":"note","text":"The first text."}]' });
+    const first = () => deliveryOf(own, ({ error_code }) => error_code !== null);
+    const { delivery_id } = await eventually('the first delivery failed', async () => {
+      const delivery = await first();
+      return delivery?.status === 'permanently_failed' ? delivery : undefined;
+    });
+    await own.ingest({ database: 'retry', upsert: 'true', memories: '[{"id":"note","text":"The second text."}]' });
+    await receiver.waitFor('the second version', ({ json }) => json.version === 2);
+    receiver.respond = () => ({ status: 204 });
+    expect((await own.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`)).status).toBe(200);
+    await eventually('the retry ended', async () => (await first())?.error_code === 'SUPERSEDED');
+    expect(receiver.received.map(({ json }) => json.version)).toEqual([1, 2]);
+    await receiver.close();
   });
 
   test('in progress is not seen: the version before can be queried and read, but not changed', async () => {
@@ -294,3 +314,11 @@ describe('a replacement', () => {
     });
   });
 });
+
+/** @returns a delivery of the client's organisation */
+async function deliveryOf(
+  client: Client,
+  matches: (delivery: { error_code: string | null }) => boolean,
+): Promise<{ delivery_id: string; status: string; error_code: string | null } | undefined> {
+  return (await client.get('/webhooks/indexing/deliveries')).body.data.deliveries.find(matches);
+}
