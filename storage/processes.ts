@@ -30,7 +30,7 @@ export interface ProcessEndRecord {
 /** `error`: it ended by an error, and said so; `lost`: it was killed, or crashed in native code. */
 export type ProcessEnd = 'error' | 'lost';
 
-/** When each job of the reconciler was completed last. */
+/** When each job of the reconciler was completed last; before that, since when it is expected. */
 export interface SweepRecord {
   _id: StaleKind;
   completed_at: Date;
@@ -101,6 +101,13 @@ export function createProcesses({
     /** @returns how many workers of a queue run */
     countWorkers(queue: TaskQueue): Promise<number> {
       return processes.countDocuments({ ...alive, role: 'worker', queues: queue });
+    },
+
+    /** Stores from when on each job of the reconciler is expected, so that one that is never completed is late, too. */
+    async expectSweeps(): Promise<void> {
+      const since = [{ $set: { completed_at: { $ifNull: ['$completed_at', '$$NOW'] } } }];
+      const updates = STALE_KINDS.map((_id) => ({ updateOne: { filter: { _id }, update: since, upsert: true } }));
+      await sweeps.bulkWrite(updates, { ordered: false });
     },
 
     /** Stores that the reconciler has completed one of its jobs. */

@@ -68,6 +68,11 @@ describe('the processes of an installation', () => {
   test('know when all searches for lost work were completed last', async () => {
     const processes = createProcesses(collections);
     expect((await processes.health()).sweptAt).toBeNull();
+    await processes.expectSweeps();
+    const expected = (await processes.health()).sweptAt;
+    expect(expected).toEqual(expect.any(Date));
+    await processes.expectSweeps();
+    expect((await processes.health()).sweptAt).toEqual(expected);
     for (const kind of STALE_KINDS) await processes.swept(kind);
     await collections.sweeps.updateOne({ _id: 'items' }, { $set: { completed_at: new Date(1_000) } });
     expect((await processes.health()).sweptAt).toEqual(new Date(1_000));

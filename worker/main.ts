@@ -50,7 +50,10 @@ async function runWorker(): Promise<void> {
     log,
   });
   if (queues.includes('content')) await warnOfOutdatedIndexes(dependencies, log);
-  if (queues.includes('control')) await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
+  if (queues.includes('control')) {
+    await ensureReconcileSchedules(client, config.POSTBACK_RECONCILE_SECONDS);
+    await dependencies.processes.expectSweeps();
+  }
 
   const running = Promise.all(workers.map((worker) => worker.run()));
   if (queues.includes('deliveries')) sender.start();
