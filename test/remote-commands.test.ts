@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -198,6 +199,7 @@ describe('commands against a server', () => {
         expect([second.status, String(second.stderr)]).toEqual([1, expect.stringContaining('registered already')]);
         expect(await dataOf('trigger', 'indexing')).toMatchObject({ delivered: true, status_code: 204 });
         expect(await dataOf('trigger', 'job', '--to', url)).toMatchObject({ job_id: expect.any(String) });
+        await leaveWithinBody(url);
         expect((await fetch(url, { method: 'POST', body: '{"event": "forged"}' })).status).toBe(401);
         const lines = await eventually('three callbacks', () => {
           const complete = output.out.split('\n').slice(0, -1);
@@ -289,6 +291,7 @@ describe('commands against a server', () => {
           { event: 'indexing.status_changed', database: 'elsewhere' },
           { event: 'step', execution_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7' },
           { event: 'async_job_completed', job_id: 'any' },
+          null,
           { event: 'indexing.status_changed', database: 'harbour' },
           { event: 'step', execution_id: kickoff_id },
         ]) {
@@ -470,3 +473,10 @@ describe('commands against a server', () => {
     });
   });
 });
+
+/** Begins a request, and closes its connection before the body has arrived. */
+async function leaveWithinBody(url: string): Promise<void> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"event":', () => socket.resetAndDestroy());
+  await once(socket, 'close');
+}

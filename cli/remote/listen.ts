@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { fetch } from 'undici';
 import { bodyOf } from '../../client/index.js';
 import { JOB_STATUS_TABLE } from '../../domain/ai-jobs/states.js';
 import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
@@ -49,7 +50,7 @@ export async function listen(options: ListenOptions): Promise<void> {
   const stopped = stopRequested();
   const keys = await callbackKeys(options);
   const isWanted = createFilter(options);
-  const server = createServer(async (request, response) => {
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
     if (!(await isWanted(parsed(body)))) return void response.writeHead(204).end();
     const failure = checkCallback(body, request.headers, keys);
@@ -60,6 +61,13 @@ export async function listen(options: ListenOptions): Promise<void> {
     const status = wrong ? 401 : (forwarded?.status ?? 204);
     console.log(options.json ? asJson(request, body, failure) : asLine(body, failure, status, checked));
     response.writeHead(status, forwarded?.headers ?? {}).end(forwarded?.body);
+  }
+  const server = createServer((request, response) => {
+    // A sender that has gone is no reason to end.
+    receive(request, response).catch((error: Error) => {
+      console.error(`callback not received: ${error.message}`);
+      response.destroy();
+    });
   });
   await listenOn(server, options.port).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;
@@ -168,7 +176,7 @@ function asJson({ headers }: IncomingMessage, body: Buffer, failure: string | nu
 
 function parsed(body: Buffer): Callback {
   try {
-    return JSON.parse(body.toString());
+    return (JSON.parse(body.toString()) as Callback | null) ?? {};
   } catch {
     return {};
   }
