@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Registry } from 'prom-client';
 import type { Readiness } from '../domain/readiness.js';
 
@@ -12,7 +12,7 @@ export function serveProbes(
   { metrics, readiness }: { metrics: () => Promise<string>; readiness: () => Promise<Readiness> },
 ): Server | undefined {
   if (port === undefined) return undefined;
-  return createServer(async (request, response) => {
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.url === '/metrics') {
       response.setHeader('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE).end(await metrics());
       return;
@@ -26,5 +26,9 @@ export function serveProbes(
     const ready = details.temporal && details.mongodb;
     response.statusCode = ready ? 200 : 503;
     response.end(JSON.stringify({ status: ready ? 'ready' : 'unavailable', ...details }));
+  }
+  return createServer((request, response) => {
+    // An error that nobody catches would end the worker.
+    serve(request, response).catch(() => response.writeHead(500).end());
   }).listen(port);
 }
