@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createProcessPool, type ProcessPool } from '../providers/isolation/pool.js';
@@ -46,6 +46,8 @@ describe('work on foreign input in child processes', () => {
     ['fills native memory', 'fill native memory', { name: 'TaskLimitError', limit: 'memory' }],
     ['returns too much', 'return too much', { name: 'TaskLimitError', limit: 'output' }],
     ['crashes in native code', 'crash', { name: 'ProcessLostError' }],
+    ['sends bytes that are no message', 'send garbage', { name: 'ProcessLostError' }],
+    ['announces a message without end', 'announce too much', { name: 'ProcessLostError' }],
     ['waits for nothing', 'wait for nothing', { name: 'TaskLimitError', message: STUCK }],
     ['waits for nothing after a part', 'wait for a part and then for nothing', { message: STUCK }],
   ] as const)('a task that %s ends alone, and the next task runs', async (_, behaviour, error) => {
@@ -137,7 +139,9 @@ describe('work on foreign input is confined', () => {
 
   test('it reads the file of its task, writes beside it, and reaches nothing else', async () => {
     const [path, outside] = [join(folder, 'task'), join(folder, 'outside')];
-    for (const file of [path, outside]) writeFileSync(file, 'text');
+    const data = join(folder, 'data', 'file');
+    mkdirSync(dirname(data));
+    for (const file of [path, outside, data]) writeFileSync(file, 'text');
     // It answers, so that a request that gets through ends, and the test names it.
     const server = createServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n')).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -147,24 +151,33 @@ describe('work on foreign input is confined', () => {
       processes: 1,
       memoryMb: 64,
       timeoutMs: 60_000,
+      readable: [dirname(data)],
     });
-    const attempt = { path, outside, port };
+    const attempt = { path, outside, data, port };
     await pool.run(attempt);
     const {
       'list its folder': listed,
       'read the file of the task': read,
+      'read the data of its pool': dataRead,
       'write beside it': written,
       'load a native addon': loaded,
+      'open a database outside': database,
       ...others
     } = await pool.run(attempt);
     await pool.close();
     server.close();
     // What the first run wrote is gone.
     expect(listed).toEqual(['path']);
-    expect({ read, written, loaded }).toEqual({ read: 'text', written: 'done', loaded: 'ERR_DLOPEN_DISABLED' });
+    expect({ read, dataRead, written, loaded, database }).toEqual({
+      read: 'text',
+      dataRead: 'text',
+      written: 'done',
+      loaded: 'ERR_DLOPEN_DISABLED',
+      database: 'ERR_UNKNOWN_BUILTIN_MODULE',
+    });
     expect(others).toEqual(Object.fromEntries(Object.keys(others).map((name) => [name, 'ERR_ACCESS_DENIED'])));
-    expect(Object.keys(others)).toHaveLength(13);
-    expect(readFileSync(outside, 'utf8')).toBe('text');
+    expect(Object.keys(others)).toHaveLength(16);
+    for (const file of [outside, data]) expect(readFileSync(file, 'utf8')).toBe('text');
   });
 
   test('its folder is removed when its parent is killed', async () => {

@@ -1,11 +1,13 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { deserialize } from 'node:v8';
+import { CHANNEL_FD, createChannel } from './channel.js';
 import { permissionArguments } from './permissions.js';
 import { preferOthers } from './prefer-others.js';
 import {
@@ -21,10 +23,12 @@ import {
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
 /** The child reads untrusted input, so it gets none of the secrets in the environment. */
 const PASSED_ON = ['PATH', 'TZ', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'MALLOC_ARENA_MAX'];
-/** Fields of tasks that name files: the one that is read, the one that a feed's pages are written to, and the folder of a language. */
-const FILES = ['path', 'contents', 'languageData'];
+/** Fields of tasks that name files: the one that is read, and the one that a feed's pages are written to. A child may write to both. */
+const FILES = ['path', 'contents'];
 /** What V8 and native allocators print before they abort for lack of memory. */
 const NO_MEMORY = /out of memory|heap limit|allocation fail|bad_alloc/i;
+/** Bytes of a message besides the output of a task, such as those of an error. */
+const ENVELOPE_BYTES = 1024 * 1024;
 /** Characters kept of what a child last wrote to stderr. */
 const TAIL = 4_096;
 
@@ -52,36 +56,43 @@ export interface StartOptions extends Omit<ChildOptions, 'parent' | 'folder'> {
   memoryMb: number;
   /** Whether the work loads native packages. */
   addons: boolean;
+  /** Folders with files that the work reads, besides those of its task. */
+  readable: readonly string[];
 }
 
 /**
  * Starts a child process that may use code, the files of its task, and nothing else.
  * @throws Error when the system has no room for a process
  */
-export function startChild({ memoryMb, addons, ...options }: StartOptions): Child {
+export function startChild({ memoryMb, addons, readable, ...options }: StartOptions): Child {
   const folder = mkdtempSync(join(tmpdir(), 'postback-reader-'));
-  const child: ChildProcess = fork(CHILD, [JSON.stringify({ ...options, parent: process.pid, folder })], {
-    execArgv: [`--max-old-space-size=${memoryMb}`, '--max-semi-space-size=16', ...permissionArguments(folder, addons)],
+  const flags = [`--max-old-space-size=${memoryMb}`, '--max-semi-space-size=16'];
+  const own = JSON.stringify({ ...options, parent: process.pid, folder });
+  const child = spawn(process.execPath, [...flags, ...permissionArguments(folder, addons, readable), CHILD, own], {
     env: {
       ...Object.fromEntries(PASSED_ON.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))),
       TMPDIR: folder,
     },
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
   });
-  // An error event follows when the process cannot be started or a message cannot be sent.
-  child.on('error', () => child.kill('SIGKILL'));
+  const kill = () => void child.kill('SIGKILL');
+  // When the process cannot be started, or not be killed.
+  child.on('error', kill);
   const removeFolder = () => rm(folder, { recursive: true, force: true }).catch(() => undefined);
   if (child.pid === undefined) {
     void removeFolder();
     throw new Error('no process could be started');
   }
   preferOthers(child.pid);
+  const pipe = child.stdio[CHANNEL_FD] as Duplex;
+  pipe.on('error', kill);
+  const { arrivals, send } = createChannel<ToChild, FromChild>(pipe, options.maxOutputBytes + ENVELOPE_BYTES);
+  arrivals.once('broken', kill);
   // `close` and not `exit`, so that all of stderr has been read.
   const closed = once(child, 'close').catch(() => [null, null]) as Promise<[number | null, NodeJS.Signals | null]>;
   const exited = closed.finally(removeFolder);
   let stderr = '';
-  child.stderr!.on('data', (text) => {
+  (child.stderr as Readable).on('data', (text) => {
     stderr = (stderr + text).slice(-TAIL);
   });
   let alive = true;
@@ -102,8 +113,8 @@ export function startChild({ memoryMb, addons, ...options }: StartOptions): Chil
 
   async function nextMessage(ended: AbortSignal, toChild: ToChild): Promise<FromChild> {
     ended.throwIfAborted();
-    const message = once(child, 'message', { signal: ended });
-    child.send(toChild, () => undefined);
+    const message = once(arrivals, 'message', { signal: ended });
+    send(toChild);
     try {
       return (await message)[0] as FromChild;
     } catch (error) {

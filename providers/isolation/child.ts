@@ -1,6 +1,8 @@
 import { rmSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { serialize, setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
+import { CHANNEL_FD, createChannel } from './channel.js';
 import type { ChildOptions, FromChild, ToChild, Work } from './protocol.js';
 
 /** Entry point of a child process. It runs one task at a time. */
@@ -13,17 +15,21 @@ const options = JSON.parse(process.argv[2]!) as ChildOptions;
 const WASM_BUDGET = '--wasm-tiering-budget=40000000';
 let parentTookPart = () => {};
 
-process.on('message', (message: ToChild) => {
+const pipe = new Socket({ fd: CHANNEL_FD });
+const { arrivals, send } = createChannel<FromChild, ToChild>(pipe);
+arrivals.on('message', (message) => {
   if ('next' in message) parentTookPart();
   else void run(message.task);
 });
-process.on('disconnect', () => {
+// An end by an error is one, too: the parent is gone.
+pipe.on('error', () => undefined);
+pipe.on('close', () => {
   rmSync(options.folder, { recursive: true, force: true });
   process.exit();
 });
 /** A running task that does not wait for its parent. */
 let isRunning = false;
-// Emitted when nothing is in progress that could wake this process up, the channel to the parent apart.
+// Emitted when nothing is in progress that could wake this process up, the pipe to the parent apart.
 process.on('beforeExit', () => {
   whileWaitingForParent();
   if (isRunning) send({ stuck: true });
@@ -69,18 +75,14 @@ async function run(task: unknown): Promise<void> {
   }
 }
 
-/** The channel does not keep this process alive, so that a task that waits for nothing is noticed. */
+/** The pipe does not keep this process alive, so that a task that waits for nothing is noticed. */
 function whileWorking(): void {
   isRunning = true;
-  process.channel?.unref();
+  pipe.unref();
 }
 
 function whileWaitingForParent(): void {
-  process.channel?.ref();
+  pipe.ref();
 }
 
 class OutputExceeded extends Error {}
-
-function send(message: FromChild): void {
-  process.send?.(message);
-}

@@ -1,6 +1,6 @@
 /**
  * Runs first in a child process and in each of its threads. It closes what Node's permission model leaves open: sockets,
- * which it denies from Node 25 on only, and threads that are started with permissions of their own.
+ * which it denies from Node 25 on only, signals to other processes, and threads that are started with permissions of their own.
  */
 import dgram from 'node:dgram';
 import dns from 'node:dns';
@@ -9,7 +9,7 @@ import net from 'node:net';
 import threads, { type WorkerOptions } from 'node:worker_threads';
 
 function refuse(): never {
-  const error = new Error('A process that reads untrusted input has no network.');
+  const error = new Error('A process that reads untrusted input reaches nothing outside.');
   throw Object.assign(error, { code: 'ERR_ACCESS_DENIED' });
 }
 
@@ -25,6 +25,16 @@ for (const owner of [dns, dns.promises, dns.Resolver.prototype, dns.promises.Res
   const names = Object.getOwnPropertyNames(owner).filter((name) => /^(lookup|resolve|reverse)/.test(name));
   for (const name of names) replace(owner, name, refuse);
 }
+
+/** Functions that take a process id, for this process only: a signal ends the worker, or starts its debugger. */
+function onlyForItself(owner: object, name: string): void {
+  const original = Reflect.get(owner, name) as ((pid: number, ...rest: unknown[]) => unknown) | undefined;
+  if (original === undefined) return;
+  replace(owner, name, (pid: number, ...rest: unknown[]) =>
+    Number(pid) === process.pid ? original.call(owner, process.pid, ...rest) : refuse(),
+  );
+}
+for (const name of ['kill', '_kill', '_debugProcess']) onlyForItself(process, name);
 
 const { Worker } = threads;
 /** A thread gets the permissions of its process, because it may bring neither arguments nor variables. It runs a file. */

@@ -16,6 +16,8 @@ export interface ProcessPoolOptions {
   maxOutputBytes?: number;
   /** Whether the work loads native packages, which Node's permission model does not bind. Default: it may not. */
   addons?: boolean;
+  /** Folders with files that the work reads, besides those of its task, which it may write to. */
+  readable?: readonly string[];
   /** How long a process waits for its next task. Default: three seconds. */
   idleMs?: number | undefined;
 }
@@ -57,7 +59,14 @@ const IDLE_MS = 3_000;
 export function createProcessPool<Task, Result, Part = never>(
   options: ProcessPoolOptions,
 ): ProcessPool<Task, Result, Part> {
-  const { memoryMb, timeoutMs, addons = false, idleMs = IDLE_MS, maxOutputBytes = 256 * 1024 * 1024 } = options;
+  const {
+    memoryMb,
+    timeoutMs,
+    addons = false,
+    readable = [],
+    idleMs = IDLE_MS,
+    maxOutputBytes = 256 * 1024 * 1024,
+  } = options;
   const residentMb = options.residentMb ?? memoryMb + 128;
   const semaphore = createSemaphore(options.processes);
   const children = new Set<Child>();
@@ -65,7 +74,7 @@ export function createProcessPool<Task, Result, Part = never>(
 
   function start(): Child {
     const { href: worker } = options.worker;
-    const child = startChild({ worker, residentMb, maxOutputBytes, memoryMb, addons });
+    const child = startChild({ worker, residentMb, maxOutputBytes, memoryMb, addons, readable });
     children.add(child);
     child.onExit(() => children.delete(child));
     return child;

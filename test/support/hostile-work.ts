@@ -1,3 +1,5 @@
+import { writeSync } from 'node:fs';
+import { CHANNEL_FD } from '../../providers/isolation/channel.js';
 import type { Work } from '../../providers/isolation/protocol.js';
 
 export type Behaviour =
@@ -10,6 +12,8 @@ export type Behaviour =
   | 'fill native memory'
   | 'crash'
   | 'return too much'
+  | 'send garbage'
+  | 'announce too much'
   | 'pid';
 
 /** What a parser may do with a hostile file. @param emit receives three parts when it works */
@@ -40,6 +44,12 @@ const work: Work<Behaviour, unknown, number> = async (behaviour, emit) => {
       return new Promise(() => undefined);
     case 'return too much':
       return Buffer.alloc(2 * 1024 * 1024);
+    case 'send garbage':
+      writeSync(CHANNEL_FD, Buffer.from([0, 0, 0, 2, 1, 1]));
+      return new Promise(() => undefined);
+    case 'announce too much':
+      writeSync(CHANNEL_FD, Buffer.from([255, 255, 255, 255]));
+      return new Promise(() => undefined);
     case 'pid':
       return process.pid;
   }

@@ -14,8 +14,15 @@ export interface Attempt {
   path: string;
   /** A file outside. */
   outside: string;
+  /** A file of a folder that its pool names. */
+  data: string;
   /** Where something listens. */
   port: number;
+}
+
+/** Not in the types: it sends the signal that starts the debugger of a process. */
+interface Debugging {
+  _debugProcess(pid: number): void;
 }
 
 /** Reads a file in a thread, which is started with these options. */
@@ -32,12 +39,14 @@ async function connected(port: number): Promise<void> {
 }
 
 /** @returns what became of each attempt: its result, or the code of its error */
-const work: Work<Attempt, Record<string, unknown>> = async ({ path, outside, port }) => {
+const work: Work<Attempt, Record<string, unknown>> = async ({ path, outside, data, port }) => {
   const folder = dirname(path);
   const attempts: Record<string, () => unknown> = {
     'list its folder': () => readdirSync(folder),
     'read the file of the task': () => readFileSync(path, 'utf8'),
     'write beside it': () => writeFileSync(join(folder, 'attachment'), 'text'),
+    'read the data of its pool': () => readFileSync(data, 'utf8'),
+    'write to the data of its pool': () => writeFileSync(data, 'changed'),
     'read the environment of the worker': () => readFileSync(`/proc/${process.ppid}/environ`),
     'read a file outside': () => readFileSync(outside),
     'read a file outside by a link': () => {
@@ -58,6 +67,12 @@ const work: Work<Attempt, Record<string, unknown>> = async ({ path, outside, por
         () => 'done',
         (error) => Promise.reject(error.cause ?? error),
       ),
+    'open a database outside': async () => {
+      const { DatabaseSync } = await import('node:sqlite');
+      new DatabaseSync(`${outside}.db`).exec('create table stolen (text)');
+    },
+    'end the worker': () => process.kill(process.ppid, 0),
+    'debug the worker': () => (process as unknown as Debugging)._debugProcess(process.ppid),
     'send a datagram': () => createSocket('udp4').send('text', port, '127.0.0.1'),
     'look up a name': () => lookup('localhost'),
   };

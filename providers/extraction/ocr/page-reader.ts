@@ -77,6 +77,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     residentMb: RESIDENT_MB,
     // sharp decodes pictures.
     addons: true,
+    readable: [options.languagesDir],
     timeoutMs: options.timeoutMs,
     idleMs: options.idleMs,
   });
