@@ -35,6 +35,8 @@ export function withKnownNetworks(networks: CardNetworks, body: unknown): { body
   const sent: Partial<Record<Network, string>> = {};
   for (const [name, value] of Object.entries(given)) {
     const network = NETWORKS.find((literal) => name === literal || name === networks[literal]);
+    // Not given under this name.
+    if (network && value === null) continue;
     const key = network ?? name;
     if (Object.hasOwn(renamed, key)) return null;
     renamed[key] = value;

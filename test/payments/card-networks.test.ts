@@ -29,6 +29,12 @@ describe('card networks with configured names', () => {
     }
   });
 
+  test('are not given under a name that is null', async () => {
+    const merchant = await createMerchant({ ...product, apiUrl: api.apiUrl }, 'card-networks');
+    const checked = await merchant.check(await merchant.start(), { visa: PRESENT, network_a: null, network_b: null });
+    expect(checked.body.sdk_next_action).toBe('await_merchant_callback');
+  });
+
   test('are rejected under both names at once, and under a name that nobody knows', async () => {
     const merchant = await createMerchant({ ...product, apiUrl: api.apiUrl }, 'card-networks');
     const started = await merchant.start();
