@@ -28,12 +28,6 @@ interface Output {
 export async function backUp(path: string, { json }: Output): Promise<void> {
   const config = runningSettings(process.env);
   if (await stat(path).catch(() => null)) throw new Error(`${path} exists; name a new file`);
-  const unfinished = `${path}.part`;
-  // Secrets are sealed in it, but clients' data are not.
-  const file = await open(unfinished, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-    throw new Error(`${unfinished} exists: another backup is writing it, or was killed. Then remove it.`);
-  });
   const location = filesLocation(config);
   const bucket = location ? await openBucket(location) : null;
   const collections = await openCollections(config.MONGODB_URI, 'postback-backup');
@@ -50,13 +44,7 @@ export async function backUp(path: string, { json }: Output): Promise<void> {
         yield line;
       }
     }
-    await pipeline(Readable.from(noted()), createGzip(), file.createWriteStream());
-    // Fails when another process has made the file meanwhile; a rename would replace it.
-    await link(unfinished, path);
-    await rm(unfinished);
-  } catch (error) {
-    await rm(unfinished, { force: true });
-    throw error;
+    await writeNew(path, noted());
   } finally {
     await collections.mongoClient.close();
     bucket?.close();
@@ -71,6 +59,23 @@ export async function backUp(path: string, { json }: Output): Promise<void> {
         : `Its secrets are sealed with ${keysText(end.sealing_keys)}. Keep POSTBACK_SEALING_KEY, away from this file.`,
     ].join('\n'),
   );
+}
+
+/** Writes lines into a new file, packed. A file that exists stays, and one that could not be completed is removed. */
+async function writeNew(path: string, lines: AsyncIterable<string>): Promise<void> {
+  const unfinished = `${path}.part`;
+  // Secrets are sealed in it, but clients' data are not.
+  const file = await open(unfinished, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+    throw new Error(`${unfinished} exists: another backup is writing it, or was killed. Then remove it.`);
+  });
+  try {
+    await pipeline(Readable.from(lines), createGzip(), file.createWriteStream());
+    // Fails when another process has made the file meanwhile; a rename would replace it.
+    await link(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
 }
 
 /**

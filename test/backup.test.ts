@@ -1,4 +1,4 @@
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -147,6 +147,14 @@ describe('a backup', () => {
       expect(readFileSync(existing, 'utf8')).toBe('of somebody else');
       rmSync(existing);
     }
+  });
+
+  test('that cannot begin leaves nothing in the way of the next', async () => {
+    const path = newPath();
+    const unusable = new URL(SOURCE);
+    unusable.searchParams.set('tls', 'maybe');
+    expect(await postback(['backup', path], { MONGODB_URI: unusable.href })).toMatchObject({ code: 1 });
+    expect(existsSync(`${path}.part`)).toBe(false);
   });
 
   test('makes unfinished records due for the reconciler', async () => {
