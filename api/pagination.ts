@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
 
 /**
- * Query parameters of a list. The pattern of the cursor is for the document: `readPage` rejects other cursors with 400, as
- * for every list, where an invalid field is 422.
+ * Query parameters of a list. The pattern of the cursor is for the document: `readPage` rejects other cursors, with a message that
+ * says why.
  */
 export function pageQuery({ pattern }: Pick<ListOrder<never>, 'pattern'>) {
   return z.object({
