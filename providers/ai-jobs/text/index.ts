@@ -8,10 +8,10 @@ import type { TextOutcome, TextTask } from './worker.js';
 
 const MEMORY_MB = 384;
 /**
- * The libraries and their models take up to 290 MB. A process with more than half of its limit is not kept, and starting
+ * The libraries and their models take up to 320 MB. A process with more than half of its limit is not kept, and starting
  * one takes a hundred times as long as reading a short text.
  */
-const RESIDENT_MB = 640;
+const RESIDENT_MB = 768;
 
 /** The text analyses that need no server. They share child processes. */
 export function createLocalTextProviders(
