@@ -5,6 +5,7 @@ import type { AllowedCidr } from '../domain/address-rules.js';
 import type { Backlog } from '../domain/metrics.js';
 import type { Processes } from '../storage/processes.js';
 import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
+import { type AuditDependencies, auditRoutes } from './audit.js';
 import { createBacklogMetrics } from './backlog-metrics.js';
 import { limitBodyMemory } from './body-memory.js';
 import { discardBody } from './body-pieces.js';
@@ -46,6 +47,7 @@ export type ApiDependencies = HealthDependencies &
       PaymentDependencies &
       EventDependencies &
       KeyDependencies &
+      AuditDependencies &
       UsageDependencies,
     'rateLimit'
   > & {
@@ -87,6 +89,10 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
   if (deps.traceRequest) app.use(deps.traceRequest);
   app.use(metrics.measure);
   app.use(requestContext(deps.log, deps.trustedProxies, deps.proxySigns));
+  app.use((ctx, next) => {
+    ctx.state.audit = deps.audit;
+    return next();
+  });
   app.use(async (ctx, next) => {
     await next();
     // Closes the connection, so that the client's next request reaches another process.
@@ -125,6 +131,7 @@ export function createServices(
       indexingDeliveryRoutes(shared),
       registrationRoutes(shared),
       keyRoutes(shared),
+      auditRoutes(shared),
     ]),
     aiJobService(shared),
     crewService(shared),

@@ -19,7 +19,7 @@ const GROUPS: Record<string, Record<string, string>> = {
   Crews: { crews: 'Crews' },
   'Payment authentication': { payments: 'Payment authentication' },
   Callbacks: { receivers: 'Receivers', events: 'Events as they happen' },
-  Reference: { keys: 'Keys', errors: 'Errors', limits: 'Limits', settings: 'Settings' },
+  Reference: { keys: 'Keys and the audit log', errors: 'Errors', limits: 'Limits', settings: 'Settings' },
   Tools: { cli: 'Command line', console: 'Console', mcp: 'Assistants (MCP)' },
   Operators: {
     production: 'Going to production',

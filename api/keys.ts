@@ -42,6 +42,11 @@ export function keyRoutes({ keys, now }: KeyDependencies): Router<RequestState> 
         example: { kind: 'api', label: 'search page', scopes: ['read'], expires_at: '2099-01-31T00:00:00Z' },
         status: 201,
         response: createdKeySchema,
+        audit: {
+          actions: ['key.created'],
+          about: (_, { label }) => ({ subject: { name: label } }),
+          learn: ({ id }) => ({ id }),
+        },
       },
       async (ctx, { body, respond }) => {
         const { principal } = ctx.state;
@@ -109,6 +114,11 @@ export function keyRoutes({ keys, now }: KeyDependencies): Router<RequestState> 
         status: 200,
         response: revokedKeySchema,
         errors: ['KEY_NOT_FOUND', 'LAST_ADMIN_KEY'],
+        audit: {
+          actions: ['key.revoked'],
+          about: ({ params }) => ({ subject: { id: params.key_id } }),
+          learn: ({ label }) => ({ name: label }),
+        },
       },
       async (ctx, { respond }) => {
         const { principal } = ctx.state;

@@ -105,8 +105,13 @@ function describeRoute(
   });
   const operationId = operationIdOf(summary, deprecated !== undefined);
   const body = describeBody(operation, operationId);
-  const scope = scopeOf(operation, method);
-  const text = [deprecationNote(deprecated, path), description ?? '', security ? `Scope: \`${scope}\`.` : '']
+  const scope = security && !security.unscoped ? scopeOf(operation, method) : undefined;
+  const text = [
+    deprecationNote(deprecated, path),
+    description ?? '',
+    scope === undefined ? '' : `Scope: \`${scope}\`.`,
+    auditNote(operation),
+  ]
     .filter((part) => part !== '')
     .join(' ');
   return {
@@ -116,7 +121,7 @@ function describeRoute(
     ...(text === '' ? {} : { description: text }),
     ...(deprecated ? { deprecated: true } : {}),
     // For keys, the list holds the scopes that a request needs (OpenAPI 3.1, "Security Requirement Object").
-    security: security ? [{ [security.name]: [scope] }] : [],
+    security: security ? [{ [security.name]: scope === undefined ? [] : [scope] }] : [],
     requestParams: {
       header: z.object({
         ...headers?.shape,
@@ -233,6 +238,11 @@ function errorCodes(document: ServiceDocument, method: string, operation: Operat
   if (method !== 'get' && document.errors.length > 0) codes.add('PAYLOAD_TOO_LARGE');
   if (idempotencyKeys) codes.add('INVALID_PARAMETERS').add('IDEMPOTENCY_CONFLICT').add('IDEMPOTENCY_IN_PROGRESS');
   return [...codes];
+}
+
+function auditNote({ audit }: Operation): string {
+  if (!audit) return '';
+  return `Audit: ${audit.actions.map((action) => `\`${action}\``).join(', ')}.`;
 }
 
 function deprecationNote(deprecated: Deprecation | undefined, path: string): string {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Principal, Scope } from '../domain/api-keys.js';
 import { type ErrorCode, ServiceError } from '../domain/errors.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
+import { type AuditDeclaration, recordAct } from './audited.js';
 import type { Envelope } from './envelope.js';
 import { type FieldNames, invert, renameAllFields, renameFields } from './field-names.js';
 import { respondOnce } from './idempotency.js';
@@ -59,6 +60,8 @@ export interface Operation<
    * `respondOnce` itself.
    */
   idempotencyKeys?: IdempotencyKeys;
+  /** Set on a route of administrators: the audit log has each of its requests that is not rejected. */
+  audit?: AuditDeclaration<z.output<Body>, z.input<Data>>;
 }
 
 /** Marks a deprecated route, which uses the field names of its version. */
@@ -111,11 +114,13 @@ export function operations(
     const { query, body, form, idempotencyKeys, status, type, deprecated } = operation;
 
     const run = async (ctx: RouterContext<RequestState>) => {
+      let sent: z.input<Data> | undefined;
       const respond = (data: z.input<Data>) => {
+        sent = data;
         envelope.send(ctx, status, deprecated ? renameAllFields(data, deprecated.fields) : data);
         if (type !== undefined) ctx.type = type;
       };
-      await handle(ctx, {
+      const input: OperationInput<Query, Body, Data> = {
         query: readInput(operation, query ?? noParameters, ctx.query, true) as z.output<Query>,
         body: readInput(
           operation,
@@ -127,6 +132,10 @@ export function operations(
           respond(data);
           return ctx.state.saveResponseWith ? ctx.state.saveResponseWith(work) : work();
         },
+      };
+      await recordAct(operation.audit, ctx, input.body, async () => {
+        await handle(ctx, input);
+        return sent;
       });
     };
     const middleware: RouterMiddleware<RequestState> = (ctx) => {

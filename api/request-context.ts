@@ -2,19 +2,24 @@ import type { IncomingMessage } from 'node:http';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ClientSession } from 'mongodb';
 import type { Logger } from 'pino';
-import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
+import { type AllowedCidr, addressKey, isInRanges, unmapped } from '../domain/address-rules.js';
 import type { Principal } from '../domain/api-keys.js';
 import type { ErrorCode } from '../domain/errors.js';
 import { newRequestId } from '../domain/ids.js';
 import type { SentNames } from '../domain/payments/card-networks.js';
+import type { Audit } from '../storage/audit.js';
 
 /** What the middleware knows about a request. */
 export interface RequestState {
   request_id: string;
   /** `performance.now()` at arrival. */
   started: number;
-  /** What identifies the client's address; see `clientAddress`. */
+  /** The client's address; see `clientAddress`. */
+  from: string;
+  /** By what requests are limited: an IPv4 address, or the /64 network of an IPv6 address, which one client can use as a whole. */
   address: string;
+  /** Records acts of administrators; see `AuditDeclaration`. */
+  audit: Pick<Audit, 'record'>;
   /** Set by authentication: absent on routes that need no key. */
   principal: Principal;
   /** Reserves memory for a body of so many bytes, until the response. @throws ServiceError RATE_LIMITED */
@@ -59,7 +64,8 @@ export function requestContext(
     const sent = ctx.get('X-Request-Id');
     ctx.state.request_id = SAFE_REQUEST_ID.test(sent) ? sent : newRequestId();
     ctx.state.started = performance.now();
-    ctx.state.address = clientAddress(ctx.req, trustedProxies);
+    ctx.state.from = clientAddress(ctx.req, trustedProxies);
+    ctx.state.address = addressKey(ctx.state.from) ?? ctx.state.from;
     ctx.set('X-Request-Id', ctx.state.request_id);
     await next();
     log.info(
@@ -81,10 +87,9 @@ export function requestContext(
 const MAX_HOPS = 20;
 
 /**
- * The address by which requests are limited: that of the socket, or behind trusted proxies the last address in
- * `X-Forwarded-For` that is not of a trusted proxy. Clients write the part of the header before it.
+ * Where a request comes from: the address of the socket, or behind trusted proxies the last address in `X-Forwarded-For` that is
+ * not of a trusted proxy. Clients write the part of the header before it.
  * @param trusted ranges of the proxies that set the header
- * @returns an IPv4 address, or the /64 network of an IPv6 address, which one client can use as a whole
  */
 function clientAddress({ socket, headers }: IncomingMessage, trusted: readonly AllowedCidr[]): string {
   let address = socket.remoteAddress ?? '';
@@ -94,7 +99,7 @@ function clientAddress({ socket, headers }: IncomingMessage, trusted: readonly A
     if (!isInRanges(address, trusted) || addressKey(next) === null) break;
     address = next;
   }
-  return addressKey(address) ?? address;
+  return unmapped(address);
 }
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */

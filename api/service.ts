@@ -26,8 +26,8 @@ export interface Service {
 export interface ServiceDocument {
   /** Headings of its operations, with descriptions in Markdown. */
   tags: readonly { name: string; description: string }[];
-  /** How a request carries its key; absent where no key is needed. */
-  security?: { name: string; scheme: oas31.SecuritySchemeObject };
+  /** How a request carries its key; absent where no key is needed. `unscoped`: a token that has no scopes. */
+  security?: { name: string; scheme: oas31.SecuritySchemeObject; unscoped?: true };
   /** Headers of every request. */
   headers?: z.ZodObject;
   /** Invalid input is 400 instead of 422. */

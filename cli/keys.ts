@@ -4,8 +4,10 @@ import { keyStateOf } from '../domain/key-states.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
+import { type Audit, createAudit } from '../storage/audit.js';
 import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
 import { resealAll } from '../storage/sealed-fields.js';
+import { commandAct } from './command-act.js';
 import { runningSettings, sealingKey } from './data-folder.js';
 import { print, table } from './remote/output.js';
 
@@ -27,11 +29,12 @@ interface NewKeyOptions extends Output {
 /** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
 export async function createKey({ expires, json, crew, ...options }: NewKeyOptions): Promise<void> {
   if (crew && options.kind !== 'crew_user') throw new Error('--crew is for keys of kind crew_user');
-  await withKeys(async (keys) => {
-    const { key, record } = await keys.create({
-      ...options,
-      ...(crew ? { crews: crew } : {}),
-      expires_at: expires === 'never' ? null : expires,
+  await withKeys(async ({ keys, audit }) => {
+    const { org: of, label } = options;
+    const { key, record } = await audit.record(commandAct(of, 'key.created', { name: label }), async () => {
+      const expiry = expires === 'never' ? null : expires;
+      const result = await keys.create({ ...options, ...(crew ? { crews: crew } : {}), expires_at: expiry });
+      return { result, subject: { id: result.record._id } };
     });
     const { _id: id, org, kind, scopes, expires_at } = record;
     print({ json, data: { id, org, kind, scopes, expires_at, key } }, () => `${id}  ${kind}  ${org}\n${key}`);
@@ -42,7 +45,7 @@ export async function createKey({ expires, json, crew, ...options }: NewKeyOptio
 
 /** `postback keys list`: lists all keys, or those of an organisation. */
 export async function listKeys({ org, json }: Output & { org?: string }): Promise<void> {
-  await withKeys(async (keys) => {
+  await withKeys(async ({ keys }) => {
     const now = new Date();
     const listed = (await keys.list(org)).map((key) => ({
       id: key._id,
@@ -62,16 +65,19 @@ export async function listKeys({ org, json }: Output & { org?: string }): Promis
 
 /** @throws Error when there is no such key, or it is revoked already */
 export async function revokeKey(id: string, { json }: Output): Promise<void> {
-  await withKeys(async (keys) => {
-    if (!(await keys.revoke(id))) throw new Error(`there is no active key ${id}`);
+  await withKeys(async ({ keys, audit }) => {
+    const key = await keys.find(id);
+    if (!key || key.revoked_at) throw new Error(`there is no active key ${id}`);
+    const act = commandAct(key.org, 'key.revoked', { id, name: key.label });
+    await audit.record(act, async () => ({ result: await keys.revoke(id) }));
     print({ json, data: { id, state: 'revoked' } }, () => `${id} is revoked.`);
   });
 }
 
-async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
+async function withKeys(work: (stores: { keys: ApiKeys; audit: Audit }) => Promise<void>): Promise<void> {
   const collections = await openCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
   try {
-    await work(createApiKeys(collections));
+    await work({ keys: createApiKeys(collections), audit: createAudit(collections) });
   } finally {
     await collections.mongoClient.close();
   }
@@ -88,8 +94,12 @@ export async function showSigningKeys({ org, json }: Output & { org: string }): 
 
 /** `postback signing-key rotate`: creates a key for an organisation's new jobs; its running jobs use the old key. */
 export async function rotateSigningKey({ org, json }: Output & { org: string }): Promise<void> {
-  await withSigningKeys(async (keys) => {
-    const id = await keys.rotate(org);
+  await withSigningKeys(async (keys, audit) => {
+    const act = commandAct(org, 'signing_key.rotated', { name: 'AI jobs' });
+    const id = await audit.record(act, async () => {
+      const result = await keys.rotate(org);
+      return { result, subject: { id: result } };
+    });
     print({ json, data: { org, signing_key: id } }, () => `${id} signs new jobs of ${org}.`);
     console.error(
       'Receivers must read GET /v3/ai/webhook-public-key again. It lists the old key for as long as it is needed.',
@@ -116,8 +126,8 @@ export async function rotateSealingKey({ json }: Output): Promise<void> {
   });
 }
 
-async function withSigningKeys(work: (keys: SigningKeys) => Promise<unknown>): Promise<void> {
-  await withSecrets((collections, sealer) => work(createSigningKeys(collections, sealer)));
+async function withSigningKeys(work: (keys: SigningKeys, audit: Audit) => Promise<unknown>): Promise<void> {
+  await withSecrets((collections, sealer) => work(createSigningKeys(collections, sealer), createAudit(collections)));
 }
 
 async function withSecrets(work: (collections: Collections, sealer: Sealer) => Promise<unknown>): Promise<void> {

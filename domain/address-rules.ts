@@ -114,6 +114,11 @@ export function addressKey(text: string): string | null {
   return address.kind() === 'ipv4' ? address.toString() : `${networkOf(address, 64)}/64`;
 }
 
+/** @returns the address, as IPv4 where it is mapped; a text that is no address as it is */
+export function unmapped(text: string): string {
+  return parsePeer(text)?.toString() ?? text;
+}
+
 /** A socket that takes both families has IPv4 peers with mapped addresses. */
 function parsePeer(text: string): Address | undefined {
   const address = parseStrictly(text);

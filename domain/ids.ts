@@ -44,6 +44,7 @@ export const newRebuildId = prefixed('rbd');
 export const newChangeId = prefixed('chg');
 export const newConnectorId = prefixed('con');
 export const newKeyId = prefixed('key');
+export const newAuditId = prefixed('aud');
 export const newSigningKeyId = prefixed('sig');
 export const newJobId = (): string => randomUUID();
 export const newExecutionId = (): string => randomUUID();

@@ -13,6 +13,7 @@ import { createAiJobs } from '../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
+import { createAudit } from '../storage/audit.js';
 import { createBacklogReader } from '../storage/backlog.js';
 import { createCheckpointStore } from '../storage/checkpoints.js';
 import { connectCollections, forStaleReads } from '../storage/collections.js';
@@ -141,6 +142,7 @@ export async function createSharedDependencies(
     outbound,
     readBacklog: createBacklogReader(staleReads),
     keys: createApiKeys(collections),
+    audit: createAudit(collections),
     changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
     modelTokens,

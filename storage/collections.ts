@@ -3,6 +3,7 @@ import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/job-record.js';
 import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
 import type { ApiKeyRecord } from './api-keys.js';
+import type { AuditRecord } from './audit.js';
 import type { CheckpointRecord } from './checkpoints.js';
 import { type DatabaseClock, followDatabaseClock } from './clock.js';
 import type { ConnectorRecord } from './connectors/connectors.js';
@@ -40,6 +41,7 @@ export interface Collections {
   db: Db;
   now: DatabaseClock;
   apiKeys: Collection<ApiKeyRecord>;
+  auditEntries: OwnedCollection<AuditRecord>;
   organisations: Collection<OrganisationRecord>;
   processes: Collection<ProcessRecord>;
   processEnds: Collection<ProcessEndRecord>;
@@ -142,6 +144,7 @@ function collectionsOf(access: Pick<Collections, 'mongoClient' | 'db' | 'now'>):
   return {
     ...access,
     apiKeys: db.collection('api_keys'),
+    auditEntries: byOrganisation(db.collection('audit_entries')),
     organisations: db.collection('organisations'),
     processes: db.collection('processes'),
     processEnds: db.collection('process_ends'),

@@ -52,6 +52,7 @@ export const QUEUE_INDEX = { receiver: 1, next_attempt_at: 1, _id: 1, org: 1 } a
 /** Indexes by collection. Every query has its index here; a comment names the query where it is not obvious. */
 export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   api_keys: [{ key: { hash: 1 }, unique: true }, { key: { org: 1, _id: -1 } }],
+  audit_entries: [{ key: { org: 1, _id: -1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   model_tokens: [{ key: { expires_at: 1 }, expireAfterSeconds: 0 }],
   rate_limits: [{ key: { ends_at: 1 }, expireAfterSeconds: 0 }],
   // Gates are found by id; the index removes those that no request has passed for a long time.

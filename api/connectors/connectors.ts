@@ -63,6 +63,11 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         response: connectorSchema,
         errors: ['DATABASE_NOT_FOUND'],
         idempotencyKeys,
+        audit: {
+          actions: ['connector.created'],
+          about: (_, { kind, database }) => ({ subject: { name: `${kind} into ${database}` } }),
+          learn: ({ id }) => ({ id }),
+        },
       },
       async (ctx, { body, respondWith }) => {
         const { org } = ctx.state.principal;
@@ -121,6 +126,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         status: 200,
         response: connectorSchema,
         errors: ['CONNECTOR_NOT_FOUND'],
+        audit: { actions: ['connector.changed'], about: ({ params }) => ({ subject: { id: params.connector_id } }) },
       },
       async (ctx, { body, respond }) => {
         const { org } = ctx.state.principal;
@@ -158,6 +164,7 @@ export function connectorRoutes(deps: ConnectorDependencies): Router<RequestStat
         status: 200,
         response: connectorDeletedSchema,
         errors: ['CONNECTOR_NOT_FOUND'],
+        audit: { actions: ['connector.deleted'], about: ({ params }) => ({ subject: { id: params.connector_id } }) },
       },
       async (ctx, { query, respond }) => {
         const id = ctx.params.connector_id!;

@@ -111,6 +111,7 @@ function routes(
         response: databaseCreatedSchema,
         errors: ['DATABASE_ALREADY_EXISTS', 'METADATA_FIELD_CONFLICT'],
         idempotencyKeys: deps.idempotencyKeys,
+        audit: { actions: ['database.created'], about: (_, { database }) => ({ subject: { name: database } }) },
       },
       async (ctx, { body, respondWith }) => {
         const { org } = ctx.state.principal;
@@ -183,6 +184,7 @@ function routes(
         status: 202,
         response: databaseDeletingSchema,
         errors: NOT_FOUND,
+        audit: { actions: ['database.deleted'], about: (ctx) => ({ subject: { name: nameIn(ctx) } }) },
       },
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;

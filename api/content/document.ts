@@ -19,6 +19,7 @@ export const contentDocument: ServiceDocument = {
     { name: 'Connectors', description: 'Sites, feeds and buckets that are synced on a schedule.' },
     { name: 'Deliveries', description: 'The webhook deliveries, with their attempts and manual retries.' },
     { name: 'Keys', description: 'The keys of the organisation, for its administrators.' },
+    { name: 'Audit', description: 'What administrators have done.' },
     { name: 'Tenants', description: 'Databases under their deprecated name.' },
   ],
   security: API_KEY,

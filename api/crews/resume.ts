@@ -15,6 +15,7 @@ import { textBytes } from '../../domain/text-bytes.js';
 import { areSameOrigins } from '../../domain/webhooks/static-headers.js';
 import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/execution-record.js';
 import type { CrewFeedback, CrewFeedbackRecord } from '../../storage/crews/feedback.js';
+import type { AuditDeclaration } from '../audited.js';
 import type { RequestState } from '../request-context.js';
 import { ownCrewOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
@@ -26,6 +27,12 @@ export const DECISION_MESSAGES: Record<ResumeStatus, string> = {
   retrying: 'The task is retried with the feedback.',
   completed: 'The last task is approved; the execution has completed.',
 };
+
+/** A decision in the audit log. */
+export const DECISIONS = {
+  actions: ['output.approved', 'output.rejected'] as const,
+  choose: ({ is_approve }: { is_approve: boolean }) => (is_approve ? 'output.approved' : 'output.rejected'),
+} satisfies Pick<AuditDeclaration<{ is_approve: boolean }, unknown>, 'actions' | 'choose'>;
 
 export type ResumeDependencies = Omit<ExecutionDependencies, 'crews'> & {
   crewFeedback: Pick<CrewFeedback, 'add' | 'remove'>;
@@ -56,6 +63,12 @@ export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
         response: resumedSchema,
         errors: ['NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
+        audit: {
+          ...DECISIONS,
+          about: ({ params }, { execution_id, task_id }) => ({
+            subject: { id: execution_id, name: `${task_id} by ${params.crew}` },
+          }),
+        },
       },
       async (ctx, { body, respond }) => {
         const { org, key_id, label } = ctx.state.principal;

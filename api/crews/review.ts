@@ -16,7 +16,7 @@ import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { requireExecution } from './executions.js';
 import { resumedSchema, reviewSchema, revokedSchema } from './responses.js';
-import { applyFeedback, DECISION_MESSAGES, newFeedback, type ResumeDependencies } from './resume.js';
+import { applyFeedback, DECISION_MESSAGES, DECISIONS, newFeedback, type ResumeDependencies } from './resume.js';
 import { reviewPageRoutes } from './review-page.js';
 
 export type ReviewDependencies = ResumeDependencies & {
@@ -46,6 +46,7 @@ export function reviewService(deps: ReviewDependencies): Service {
       security: {
         name: 'review_token',
         scheme: { type: 'http', scheme: 'bearer', description: 'The part of a `review_url` after `#`.' },
+        unscoped: true,
       },
       invalidInputIs400: true,
       errors: ['INVALID_PARAMETERS', 'NOT_FOUND', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
@@ -102,6 +103,16 @@ function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
         example: { is_approve: true, human_feedback: 'Good. Name the day in the next letter, too.' },
         status: 200,
         response: resumedSchema,
+        audit: {
+          ...DECISIONS,
+          async about(ctx) {
+            const { execution, task } = await requireLink(ctx);
+            return {
+              subject: { id: execution._id, name: `${task.task_id} by ${execution.crew}` },
+              by: { org: execution.org, actor: { type: 'review_link' } },
+            };
+          },
+        },
       },
       async (ctx, { body: { is_approve, human_feedback = APPROVED }, respond }) => {
         const { execution, task, attempt } = await requireLink(ctx);
@@ -162,6 +173,10 @@ export function reviewLinkRoutes({
         status: 200,
         response: revokedSchema,
         errors: ['NOT_FOUND'],
+        audit: {
+          actions: ['review_links.revoked'],
+          about: ({ params }) => ({ subject: { id: params.kickoff_id, name: `an execution of ${params.crew}` } }),
+        },
       },
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import type { RequestState } from '../request-context.js';
 import { deletedSchema } from '../webhooks/responses.js';
-import { setSecret, setSecretOperation } from '../webhooks/signing-secret.js';
+import { secretDeleted, setSecret, setSecretOperation } from '../webhooks/signing-secret.js';
 import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 
@@ -20,6 +20,7 @@ export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecre
     crewOperation(
       setSecretOperation(
         'Set or generate the signing secret for crews',
+        'crews',
         'Signs the callbacks of all crews of the organisation.',
       ),
       setSecret((org, secret) => crewSigningSecrets.set(org, secret)),
@@ -30,7 +31,13 @@ export function crewSigningSecretRoutes({ crewSigningSecrets }: CrewSigningSecre
     '/',
     organisationOnly(),
     crewOperation(
-      { summary: 'Delete the signing secret for crews', scope: 'admin', status: 200, response: deletedSchema },
+      {
+        summary: 'Delete the signing secret for crews',
+        scope: 'admin',
+        status: 200,
+        response: deletedSchema,
+        audit: secretDeleted('crews'),
+      },
       async (ctx, { respond }) => {
         const deleted = await crewSigningSecrets.remove(ctx.state.principal.org);
         respond({

@@ -17,6 +17,7 @@ export function paymentSigningSecretRoutes({
     paymentOperation(
       setSecretOperation(
         'Set or generate the signing secret for authentications',
+        'authentications',
         'Signs the callbacks to `webhook_url`.',
       ),
       setSecret((org, secret) => paymentSigningSecrets.set(org, secret)),

@@ -1,4 +1,5 @@
 import Router from '@koa/router';
+import type { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { newSigningSecret, newTestDeliveryId } from '../../domain/ids.js';
 import type { OutboundClient } from '../../domain/outbound.js';
@@ -17,9 +18,12 @@ import {
   registrationSchema,
   testDeliverySchema,
 } from './responses.js';
-import { setSecret, setSecretOperation } from './signing-secret.js';
+import { secretDeleted, setSecret, setSecretOperation } from './signing-secret.js';
 
 const operation = contentOperations('Webhooks');
+
+/** What the signing secret signs. */
+const SIGNED = 'indexing webhooks';
 
 export interface RegistrationDependencies {
   registrations: Registrations;
@@ -53,11 +57,10 @@ export function registrationRoutes({
         },
         status: 200,
         response: registeredSchema,
+        audit: { actions: ['webhook.registered'], about: (_, body) => ({ subject: { name: describeReceiver(body) } }) },
       },
       async (ctx, { body, respond }) => {
-        if (body.generate_signing_secret || body.signing_secret !== undefined) {
-          requireScope(ctx.state.principal, 'admin');
-        }
+        if (setsSecret(body)) requireScope(ctx.state.principal, 'admin');
         await rejectBlockedUrl(outbound, 'url', body.url);
         const generated = body.generate_signing_secret ? newSigningSecret() : undefined;
         const { org } = ctx.state.principal;
@@ -94,6 +97,11 @@ export function registrationRoutes({
         scope: 'admin',
         status: 200,
         response: deletedSchema,
+        audit: {
+          actions: ['webhook.deleted'],
+          about: () => ({ subject: {} }),
+          learn: ({ deleted }) => (deleted ? {} : { name: 'there was none' }),
+        },
       },
       async (ctx, { respond }) => {
         const deleted = await registrations.remove(ctx.state.principal.org);
@@ -105,7 +113,7 @@ export function registrationRoutes({
   router.post(
     '/signing-secret',
     operation(
-      { ...setSecretOperation('Set or generate the signing secret'), errors: ['WEBHOOK_NOT_FOUND'] },
+      { ...setSecretOperation('Set or generate the signing secret', SIGNED), errors: ['WEBHOOK_NOT_FOUND'] },
       setSecret(async (org, secret) => {
         if (!(await registrations.setSecret(org, secret))) throw noWebhook();
       }),
@@ -121,6 +129,7 @@ export function registrationRoutes({
         status: 200,
         response: deletedSchema,
         errors: ['WEBHOOK_NOT_FOUND'],
+        audit: secretDeleted(SIGNED),
       },
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
@@ -154,6 +163,17 @@ export function registrationRoutes({
   );
 
   return router;
+}
+
+/** The host only: the path and the query of a receiver may hold a token. */
+function describeReceiver(body: z.output<typeof registrationRequestSchema>): string {
+  // A text that is no URL is rejected later.
+  const host = URL.canParse(body.url) ? new URL(body.url).host : '';
+  return setsSecret(body) ? `${host}, with a new signing secret` : host;
+}
+
+function setsSecret({ generate_signing_secret, signing_secret }: z.output<typeof registrationRequestSchema>): boolean {
+  return generate_signing_secret === true || signing_secret !== undefined;
 }
 
 function noWebhook(): ServiceError {

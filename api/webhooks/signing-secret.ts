@@ -21,8 +21,12 @@ const ROTATION =
   'Without `signing_secret` a secret is generated. The next attempt of every delivery uses the new secret. For 24 hours ' +
   '`webhook-signature` has a signature with the replaced secret too; `X-Service-Signature` has one with the new secret only.';
 
-/** The declaration of a route that sets a signing secret. @param signs which callbacks the secret signs, a sentence */
-export function setSecretOperation(summary: string, signs?: string) {
+/**
+ * The declaration of a route that sets a signing secret.
+ * @param what the secret signs, for the audit log
+ * @param signs the same as a sentence, for the document
+ */
+export function setSecretOperation(summary: string, what: string, signs?: string) {
   return {
     summary,
     scope: 'admin' as const,
@@ -31,6 +35,16 @@ export function setSecretOperation(summary: string, signs?: string) {
     example: { signing_secret: 'at-least-16-characters' },
     status: 200,
     response: signingSecretSchema,
+    audit: { actions: ['signing_secret.set'] as const, about: () => ({ subject: { name: what } }) },
+  };
+}
+
+/** What the audit log says of a route that deletes a signing secret. @param what the secret signs */
+export function secretDeleted(what: string) {
+  return {
+    actions: ['signing_secret.deleted'] as const,
+    about: () => ({ subject: { name: what } }),
+    learn: ({ deleted }: { deleted: boolean }) => (deleted ? {} : { name: `${what}: there was none` }),
   };
 }
 
