@@ -21,6 +21,7 @@ import { createInProcessFetch } from './in-process.js';
 import { type KeyDependencies, keyRoutes } from './keys.js';
 import { type McpDependencies, mcpService } from './mcp/service.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
+import { type OperatorDependencies, operatorService } from './operator.js';
 import { type PaymentDependencies, paymentService } from './payments/service.js';
 import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
@@ -47,6 +48,7 @@ export type ApiDependencies = HealthDependencies &
       PaymentDependencies &
       EventDependencies &
       KeyDependencies &
+      OperatorDependencies &
       AuditDependencies &
       UsageDependencies,
     'rateLimit'
@@ -141,6 +143,7 @@ export function createServices(
     allDeliveriesService(shared),
     eventService(shared),
     mcpService(shared),
+    operatorService(shared),
   ];
   const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
   return [

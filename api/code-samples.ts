@@ -46,6 +46,7 @@ const KEY_VARIABLES: Record<string, string> = {
   organisation_key: 'POSTBACK_KEY',
   crew_key: 'POSTBACK_CREW_KEY',
   payment_key: 'POSTBACK_PAYMENT_KEY',
+  operator_token: 'POSTBACK_OPERATOR_TOKEN',
 };
 
 const FILE = 'handbook.pdf';

@@ -171,6 +171,7 @@ function apiDependencies(
     describeFile,
     catalogue,
     publicUrl: config.POSTBACK_PUBLIC_URL ?? null,
+    operatorToken: config.POSTBACK_OPERATOR_TOKEN ?? null,
     jobTimeLimitMs: config.POSTBACK_JOB_TIME_LIMIT_SECONDS * 1000,
     uploadRetentionMs: config.POSTBACK_UPLOAD_RETENTION_HOURS * 60 * 60 * 1000,
     loopbackAllowed: judgeAddress('127.0.0.1', parseAllowedCidrs(config.OUTBOUND_ALLOW_CIDRS)).allowed,

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +52,7 @@ const REQUEST_SECONDS = 30;
 export interface SchemathesisOptions {
   apiUrl: string;
   createKey: (kind: KeyKind) => Promise<string>;
+  operatorToken: string;
   seed: number;
   /** `examples` and `coverage` are systematic, `fuzzing` is random. */
   phases: string;
@@ -74,11 +76,21 @@ export function schemathesisEnvironment(): NodeJS.ProcessEnv | null {
  */
 export async function runSchemathesis(
   env: NodeJS.ProcessEnv,
-  { apiUrl, createKey, seed, phases, maxExamples = 1, maxSeconds, print = () => undefined }: SchemathesisOptions,
+  {
+    apiUrl,
+    createKey,
+    operatorToken,
+    seed,
+    phases,
+    maxExamples = 1,
+    maxSeconds,
+    print = () => undefined,
+  }: SchemathesisOptions,
 ): Promise<{ code: number | null; report: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'postback-schemathesis-'));
   try {
     const keys = {
+      operator: operatorToken,
       api: await createKey('api'),
       crew: await createKey('crew_org'),
       payment: await createKey('payment_secret'),
@@ -117,12 +129,18 @@ export async function runSchemathesis(
 }
 
 /** Each security scheme of the document gets a key of its kind. @returns TOML */
-function configuration({ api, crew, payment }: Record<'api' | 'crew' | 'payment', string>): string {
+function configuration({
+  api,
+  crew,
+  payment,
+  operator,
+}: Record<'api' | 'crew' | 'payment' | 'operator', string>): string {
   const schemes = {
     api_key: `bearer = "${api}"`,
     organisation_key: `bearer = "${api}"`,
     crew_key: `bearer = "${crew}"`,
     payment_key: `api_key = "${payment}"`,
+    operator_token: `bearer = "${operator}"`,
   };
   return [
     '[warnings]\nfail-on = ["missing_auth"]\n',
@@ -140,14 +158,17 @@ export async function schemathesis(argument = '10'): Promise<void> {
     );
   const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
   console.log(`seed ${seed} (repeat it with FUZZ_SEED=${seed})`);
+  const operatorToken = randomBytes(24).toString('hex');
   const instance = await startBenchInstance({
     POSTBACK_FAILED_LOGINS_PER_MINUTE: '0',
     POSTBACK_PUBLISHABLE_REQUESTS_PER_MINUTE: '0',
     POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE: '100000',
+    POSTBACK_OPERATOR_TOKEN: operatorToken,
   });
   try {
     const { code } = await runSchemathesis(env, {
       ...instance,
+      operatorToken,
       seed,
       phases: 'examples,coverage,fuzzing',
       maxExamples: 50,

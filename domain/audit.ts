@@ -1,5 +1,6 @@
 /** Acts of administrators that the audit log records, with the words in which people read them. */
 export const AUDIT_ACTIONS = {
+  'organisation.created': 'created the organisation',
   'key.created': 'created the key',
   'key.revoked': 'revoked the key',
   'signing_secret.set': 'set the signing secret of',
@@ -20,8 +21,8 @@ export type AuditAction = keyof typeof AUDIT_ACTIONS;
 
 export const AUDITED = Object.keys(AUDIT_ACTIONS) as AuditAction[];
 
-/** Who acts: a key, the holder of a review link, or an operator on the command line. */
-export const ACTOR_TYPES = ['key', 'review_link', 'command_line'] as const;
+/** Who acts: a key, the holder of a review link, or an operator, by the operator's token or on the command line. */
+export const ACTOR_TYPES = ['key', 'review_link', 'operator', 'command_line'] as const;
 
 export interface Actor {
   type: (typeof ACTOR_TYPES)[number];

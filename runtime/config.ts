@@ -95,6 +95,11 @@ export const settingsSchema = z.object({
   OUTBOUND_ALLOW_CIDRS: z.string().default(''),
   /** Switches traces on. OpenTelemetry reads the other `OTEL_…` variables itself. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  /** Opens `/operator` to operators who send it. */
+  POSTBACK_OPERATOR_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{32,1024}$/, 'must have 32 to 1024 printable ASCII characters without spaces')
+    .optional(),
   /** Where the operator gets notices of callbacks that fail for good, with the secret that signs them. */
   POSTBACK_OPERATOR_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
   POSTBACK_OPERATOR_WEBHOOK_SECRET: z.string().min(16).optional(),
@@ -306,6 +311,7 @@ const SECRETS: readonly (keyof Config)[] = [
   'POSTBACK_CREW_TOOL_SECRETS',
   'POSTBACK_CALLBACK_PROXY',
   'POSTBACK_OPERATOR_WEBHOOK_SECRET',
+  'POSTBACK_OPERATOR_TOKEN',
 ];
 
 /**

@@ -44,6 +44,7 @@ import { createChangeLog } from '../storage/events/changes.js';
 import { createFiles } from '../storage/files/index.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createModelTokens } from '../storage/model-tokens.js';
+import { createOrganisationDirectory } from '../storage/organisation-directory.js';
 import { createOrganisations } from '../storage/organisations.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
 import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
@@ -143,6 +144,7 @@ export async function createSharedDependencies(
     readBacklog: createBacklogReader(staleReads),
     keys: createApiKeys(collections),
     audit: createAudit(collections),
+    organisationDirectory: createOrganisationDirectory(collections),
     changes: createChangeLog(collections.db),
     rateLimiter: createRateLimiter(collections, log),
     modelTokens,

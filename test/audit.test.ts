@@ -13,7 +13,7 @@ import { fetchDocumented } from './support/conformance.js';
 import { createCrewClient } from './support/crew-client.js';
 import { clientDuringTests, collectionsDuringTests } from './support/during-tests.js';
 import { clientOf } from './support/organisation.js';
-import { databaseBeside, makeKey, sharedProduct, startApi, withDb } from './support/product.js';
+import { databaseBeside, makeKey, OPERATOR_TOKEN, sharedProduct, startApi, withDb } from './support/product.js';
 
 const { apiUrl, mongodbUri } = sharedProduct();
 
@@ -220,6 +220,16 @@ describe('an act of an administrator', () => {
       const subject = { id, name: 'an execution of support-reply' };
       return [sent, 'crew_org', { action: 'review_links.revoked', subject }];
     },
+    'post /operator/organisations': async () => {
+      const sent = await send(OPERATOR_TOKEN, 'POST', '/operator/organisations', { organisation: 'audited-new' });
+      const { id, key } = sent.data.key;
+      const subject = { id, name: 'audited-new' };
+      return [
+        sent,
+        '',
+        { action: 'organisation.created', subject, actor: 'operator', seenBy: createClient(apiUrl, key) },
+      ];
+    },
     'post /review/decision': async () => {
       const { id, token } = await waiting();
       const sent = await send(token, 'POST', '/review/decision', { is_approve: true });
@@ -352,7 +362,7 @@ describe('an entry', () => {
   const act: Act = {
     org: 'entries',
     action: 'key.revoked',
-    actor: { type: 'command_line' },
+    actor: { type: 'operator' },
     subject: { id: 'key_1' },
     address: null,
     request_id: null,

@@ -79,6 +79,7 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
     'webhooks/registrations.ts',
     'webhooks/signing-secrets.ts',
   ],
+  'operators see all organisations': ['organisation-directory.ts'],
   'an API key is found before its organisation is known': ['api-keys.ts', 'key-uses.ts'],
   'metrics count the unfinished work of all organisations': ['backlog.ts'],
   'operators back up and seal whole collections': ['backup/', 'sealed-fields.ts'],

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { makeKey, sharedProduct } from './support/product.js';
+import { KEY_KINDS } from '../domain/api-keys.js';
+import { makeKey, OPERATOR_TOKEN, sharedProduct } from './support/product.js';
 
 interface Schema {
   $ref?: string;
@@ -25,6 +26,7 @@ const KINDS = {
   crew_key: 'crew_org',
   organisation_key: 'api',
   payment_key: 'payment_secret',
+  operator_token: 'operator',
 } as const;
 /** Sent by browsers. */
 const CHECK = 'POST /authentication/{id}/eligibility-check';
@@ -39,8 +41,8 @@ describe('names that nobody knows, and null', () => {
   let operations: { method: string; path: string; operation: Operation; schema?: Schema; example?: object }[];
   beforeAll(async () => {
     document = (await (await fetch(`${apiUrl}/openapi.json`)).json()) as Document;
-    for (const kind of new Set([...Object.values(KINDS), 'payment_publishable' as const]))
-      keys.set(kind, (await makeKey(mongodbUri, 'unknown', kind)).key);
+    for (const kind of KEY_KINDS) keys.set(kind, (await makeKey(mongodbUri, 'unknown', kind)).key);
+    keys.set('operator', OPERATOR_TOKEN);
     operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => {
         const { schema, example } = operation.requestBody?.content['application/json'] ?? {};

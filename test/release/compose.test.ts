@@ -132,7 +132,7 @@ describe('docker-compose.yml', () => {
 
   test('takes every secret from the environment, and fails when a required secret is missing', () => {
     const secrets = services.flatMap(([, { environment = {} }]) =>
-      Object.entries(environment).filter(([name]) => /PASSWORD|PWD|KEY|SECRET|MONGODB_URI/.test(name)),
+      Object.entries(environment).filter(([name]) => /PASSWORD|PWD|KEY|SECRET|TOKEN$|MONGODB_URI/.test(name)),
     );
     expect(secrets.length).toBeGreaterThan(5);
     // The key of an external service that is not used may be empty, and the secret of notices that nobody wants.
@@ -144,6 +144,7 @@ describe('docker-compose.yml', () => {
       'AWS_ACCESS_KEY_ID',
       'AWS_SECRET_ACCESS_KEY',
       'POSTBACK_OPENAI_KEY',
+      'POSTBACK_OPERATOR_TOKEN',
       'POSTBACK_OPERATOR_WEBHOOK_SECRET',
     ];
     expect([...new Set(optional)].sort()).toEqual(OUTSIDE);

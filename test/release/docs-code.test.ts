@@ -13,7 +13,7 @@ import { blocksOf, type DocsBlock, docsPages, reasonNotToRun } from '../support/
 import { compileTypescript, withPackages } from '../support/docs-packages.js';
 import { BLOCK_BEGINS, createDocsShell } from '../support/docs-shell.js';
 import { receiverDuringTests } from '../support/during-tests.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { makeKey, OPERATOR_TOKEN, sharedProduct } from '../support/product.js';
 import { pythonEnvironmentWith } from '../support/python.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read at many depths
@@ -209,6 +209,7 @@ describe('the code blocks of the README and of docs/', () => {
       POSTBACK_CREW_KEY: crew!,
       POSTBACK_PAYMENT_KEY: payment!,
       POSTBACK_API_KEY: `${api},${crew},${payment}`,
+      POSTBACK_OPERATOR_TOKEN: OPERATOR_TOKEN,
       ...settings,
     };
     return { env, folder };

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { CodeSample } from '../../api/code-samples.js';
 import { compileTypescript, withPackages } from '../support/docs-packages.js';
 import { receiverDuringTests } from '../support/during-tests.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { makeKey, OPERATOR_TOKEN, sharedProduct } from '../support/product.js';
 import { pythonEnvironmentWith } from '../support/python.js';
 
 interface Sampled {
@@ -23,7 +23,7 @@ const SECRET = 'submitEligibilityCheck';
 describe('the samples of the API document', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const folder = mkdtempSync(join(tmpdir(), 'postback-samples-'));
-  const environment: Record<string, string> = { POSTBACK_URL: apiUrl };
+  const environment: Record<string, string> = { POSTBACK_URL: apiUrl, POSTBACK_OPERATOR_TOKEN: OPERATOR_TOKEN };
   let operations: Sampled[];
   const receiver = receiverDuringTests();
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { runSchemathesis, schemathesisEnvironment } from '../../bench/schemathesis.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { makeKey, OPERATOR_TOKEN, sharedProduct } from '../support/product.js';
 
 const env = schemathesisEnvironment();
 if (!env) console.warn('skipped: comparing responses with /openapi.json needs python3 with its package schemathesis');
@@ -11,6 +11,7 @@ if (!env) console.warn('skipped: comparing responses with /openapi.json needs py
   const { code, report } = await runSchemathesis(env!, {
     apiUrl,
     createKey: async (kind) => (await makeKey(mongodbUri, 'schemathesis', kind)).key,
+    operatorToken: OPERATOR_TOKEN,
     seed: 1,
     phases: 'examples,fuzzing',
   });

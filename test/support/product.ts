@@ -42,6 +42,9 @@ const PRELOAD = {
     .trim(),
 };
 
+/** The token of the operator of the products that tests start. */
+export const OPERATOR_TOKEN = 'operator-of-the-tests-0123456789';
+
 /** On a busy machine an API process may read a request long after it was sent; tests of slow requests set their own limit. */
 const PATIENT = { POSTBACK_SLOW_REQUEST_SECONDS: '120' };
 
@@ -69,6 +72,7 @@ export async function startProduct(settings: Record<string, string> = {}): Promi
     POSTBACK_RECONCILE_SECONDS: '30',
     POSTBACK_RECONCILE_QUIET_SECONDS: '4',
     POSTBACK_SHUTDOWN_SECONDS: '5',
+    POSTBACK_OPERATOR_TOKEN: OPERATOR_TOKEN,
     // The tests of all files share the processes that read files, pages and texts.
     POSTBACK_PARSER_IDLE_SECONDS: '300',
     ...PATIENT,
