@@ -20,6 +20,8 @@ const DOMAIN = fileURLToPath(new URL('../domain', import.meta.url));
 const DOMAIN_MODULES = [
   'state-machine.js',
   'crews/decisions.js',
+  'key-states.js',
+  'audit.js',
   ...['ai-jobs', 'connectors', 'content', 'crews', 'payments', 'webhooks'].map((service) => `${service}/states.js`),
 ];
 

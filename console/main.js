@@ -3,11 +3,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { Icon } from './icons.js';
 import { Organisation } from './organisation.js';
+import { Audit } from './pages/audit.js';
 import { Connectors } from './pages/connectors.js';
 import { Crews } from './pages/crews.js';
 import { Deliveries } from './pages/deliveries.js';
 import { Items } from './pages/items.js';
 import { Jobs } from './pages/jobs.js';
+import { Keys } from './pages/keys.js';
 import { Overview } from './pages/overview.js';
 import { Payments } from './pages/payments.js';
 import { Search } from './pages/search.js';
@@ -29,6 +31,8 @@ const PAGES = /** @type {const} */ ([
   { id: 'payments', title: 'Payments', key: 'p', page: Payments, needs: 'payment' },
   { id: 'connectors', title: 'Connectors', key: 'n', page: Connectors, needs: 'api' },
   { id: 'usage', title: 'Usage', key: 'u', page: Usage, needs: 'api' },
+  { id: 'keys', title: 'Keys', key: 'k', page: Keys, needs: 'api' },
+  { id: 'audit', title: 'Audit', key: 'a', page: Audit, needs: 'api' },
 ]);
 
 function Console() {
@@ -97,8 +101,8 @@ function Navigation({ current, onHelp }) {
         <button type="button" class="quiet" onClick=${next} aria-label="Colours: ${chosen}" title="Colours: ${chosen}">
           <${Icon} name=${chosen === 'system' ? 'theme' : chosen} /><span>${chosen}</span>
         </button>
-        <button type="button" class="quiet wide" onClick=${onHelp} aria-label="Keyboard keys" title="Keyboard keys (?)">
-          <${Icon} name="keyboard" /><span>keys</span>
+        <button type="button" class="quiet wide" onClick=${onHelp} aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)">
+          <${Icon} name="keyboard" /><span>shortcuts</span>
         </button>
         <button type="button" class="quiet" onClick=${() => session.signOut()} aria-label="Sign out" title="Sign out">
           <${Icon} name="leave" /><span>sign out</span>

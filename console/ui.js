@@ -62,8 +62,8 @@ export const Empty = ({ title, children }) => html`
   </div>
 `;
 
-/** A command to copy. @param {{ children: string }} props */
-export function Command({ children }) {
+/** A command, or another text to copy. @param {{ children: string, label?: string }} props */
+export function Command({ children, label = 'Command' }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard?.writeText(children).catch(() => undefined);
@@ -72,7 +72,7 @@ export function Command({ children }) {
   };
   return html`
     <div class="command">
-      <code tabindex="0" role="region" aria-label=${`Command: ${children}`}>${children}</code>
+      <code tabindex="0" role="region" aria-label=${`${label}: ${children}`}>${children}</code>
       <button type="button" class="quiet" onClick=${copy}>${copied ? 'Copied' : 'Copy'}</button>
     </div>
   `;

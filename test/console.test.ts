@@ -60,6 +60,8 @@ const PAGES = {
   payments: 'Payments',
   connectors: 'Connectors',
   usage: 'Usage',
+  keys: 'Keys',
+  audit: 'Audit',
 };
 
 const chromium = findChromium();
@@ -308,6 +310,89 @@ inChromium('the console in a browser', () => {
     await shows(drawer(), '"order": 4711');
     await drawer().getByRole('button', { name: 'Close it' }).click();
     await shows(drawer(), 'closed');
+  });
+
+  test('creates a key, shows it once, names what stops when it is revoked, and lists both in the audit log', async () => {
+    const name = '<img src=x onerror="document.title=1"> page';
+    await signIn(data.apiKey);
+    await page.evaluate(axe);
+    await open('Keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel('Name').fill(name);
+    await page.getByRole('button', { name: 'Create' }).click();
+    const key = (await drawer().getByRole('region', { name: 'Key' }).textContent())!;
+    const accepted = async () => {
+      const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2' };
+      return (await fetch(`${apiUrl}/databases`, { headers })).status;
+    };
+    expect([key, await accepted()]).toEqual([expect.stringMatching(/^pbk_api_[\w-]{43}$/), 200]);
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    expect(await page.content()).not.toContain(key);
+
+    await row(name).click();
+    await drawer().getByRole('link', { name: 'another key' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await drawer().getByRole('button', { name: 'Revoke' }).click();
+    const question = page.getByRole('dialog', { name: `Revoke ${name}?` });
+    await shows(question, 'Its ingests, queries, jobs and event streams stop working at once.');
+    await question.getByRole('button', { name: 'Revoke' }).click();
+    await shows(drawer(), 'revoked');
+    expect(await accepted()).toBe(401);
+
+    await drawer().getByRole('link', { name: 'The audit log' }).click();
+    await heading('Audit');
+    const latest = page.getByRole('region', { name: 'Audit log' }).locator('tbody tr');
+    expect(await latest.nth(0).textContent()).toContain(`revoked the key ${name}`);
+    expect(await latest.nth(1).textContent()).toContain(`created the key ${name}`);
+    expect(await latest.nth(0).locator('img').count()).toBe(0);
+  });
+
+  test("creates and revokes keys of users on a crew's page", async () => {
+    await signIn(data.apiKey, data.crewKey);
+    await page.goto(`${apiUrl}/console#/crews?crew=support-reply`);
+    const keys = page.getByRole('region', { name: 'Keys of support-reply' });
+    await keys.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Kind').selectOption('crew_user');
+    await page.getByLabel('Name').fill('Ada');
+    await page.getByRole('button', { name: 'Create' }).click();
+    const key = (await page.getByRole('dialog').getByRole('region', { name: 'Key' }).textContent())!;
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    const ada = keys.getByRole('row', { name: /Ada/ });
+    expect(await ada.textContent()).toContain(key.slice(0, 'pbk_crewuser_'.length + 4));
+    await page.evaluate(axe);
+    expect(await violations(page)).toEqual([]);
+    const status = async (crew: string) => {
+      const headers = { Authorization: `Bearer ${key}` };
+      return (await fetch(`${apiUrl}/crews/${crew}/inputs`, { headers })).status;
+    };
+    expect([await status('support-reply'), await status('document-brief')]).toEqual([200, 403]);
+    await ada.getByRole('button', { name: 'Revoke Ada' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await eventually('the key is gone from the list', async () => (await ada.count()) === 0);
+    expect(await status('support-reply')).toBe(401);
+  });
+
+  test('ends the session of a key that is revoked, with a sentence', async () => {
+    const create = (label: string) => data.api.post('/keys', { kind: 'api', label, scopes: ['read', 'admin'] });
+    const own = (await create('revokes itself')).body.data;
+    await signIn(own.key);
+    await open('Keys');
+    await row('revokes itself (this one)').click();
+    await drawer().getByRole('button', { name: 'Revoke' }).click();
+    await shows(page, 'You are signed in with it');
+    await page
+      .getByRole('dialog', { name: /^Revoke/ })
+      .getByRole('button', { name: 'Revoke' })
+      .click();
+    await shows(page, 'You have revoked the key of this tab. Sign in with another one.');
+
+    const other = (await create('revoked elsewhere')).body.data;
+    await signIn(other.key);
+    await heading('Overview');
+    await data.api.del(`/keys/${other.id}`);
+    await open('Keys');
+    await shows(page, 'Your key is no longer accepted. Sign in with another one.');
   });
 
   test('a receiver that rejects callbacks is named once, with their number', async () => {

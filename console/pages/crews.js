@@ -8,6 +8,7 @@ import { Waiting } from '../crews/waiting.js';
 import { useFocusOnTitle } from '../focus.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
+import { CrewKeys } from '../keys/crew-keys.js';
 import { useLive } from '../live.js';
 import { linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
@@ -146,6 +147,7 @@ function CrewPage({ name, crew, isLoaded, id, children }) {
             <div class="section-head"><h2>Executions</h2></div>
             <${ExecutionList} crews=${[name]} of=${name} id=${id} />
           </section>
+          <${CrewKeys} crew=${name} />
         `
       }
     </${ui.Page}>

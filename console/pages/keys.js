@@ -1,0 +1,121 @@
+import { KEY_STATE_TABLE } from 'domain/key-states.js';
+import { useState } from 'preact/hooks';
+import { call, withQuery } from '../api.js';
+import { html } from '../html.js';
+import { KINDS, shownKey } from '../keys/kinds.js';
+import { NewKey } from '../keys/new-key.js';
+import { RevokeKey } from '../keys/revoke-key.js';
+import { useLive } from '../live.js';
+import { change, linkTo } from '../router.js';
+import * as ui from '../ui.js';
+
+/** @typedef {import('../keys/kinds.js').Key} Key */
+
+const ALL_KINDS = /** @type {Key['kind'][]} */ (Object.keys(KINDS));
+/** The list begins with the keys that can be used. */
+const STATES = ui.stateChoices(KEY_STATE_TABLE).map(([state, label]) => [state || 'all', label]);
+const KIND_CHOICES = [['', 'All kinds'], ...ALL_KINDS.map((kind) => [kind, KINDS[kind].label])];
+
+/** @param {{ parameters: Record<string, string> }} props */
+export function Keys({ parameters: { state = 'active', kind = '', id } }) {
+  const [creates, setCreates] = useState(false);
+  const pages = ui.usePages([state, kind]);
+  const filter = { state: state === 'all' ? '' : state, kind };
+  const path = withQuery('/keys', { ...filter, limit: 20, cursor: pages.cursor });
+  const list = useLive((signal) => call('GET', path, { signal }), [path], 30_000);
+  /** @type {import('../ui.js').Column<Key>[]} */
+  const columns = [
+    {
+      title: 'Key',
+      cell: (key) =>
+        html`${key.label || 'without a name'}${key.current && ' (this one)'}<small><code>${shownKey(key)}</code></small>`,
+    },
+    { title: 'Kind', cell: (key) => KINDS[key.kind].label },
+    { title: 'Scopes', className: 'wide', cell: ({ scopes }) => scopes.join(', ') },
+    {
+      title: 'State',
+      className: 'wide',
+      cell: (key) => html`<${ui.State} of=${KEY_STATE_TABLE} state=${key.state} />`,
+    },
+    { title: 'Expires', className: 'number wide', cell: ({ expires_at }) => html`<${Expiry} at=${expires_at} />` },
+    { title: 'Last use', className: 'number', cell: ({ last_used_at }) => html`<${LastUse} at=${last_used_at} />` },
+  ];
+  return html`
+    <${ui.Page} title="Keys" lead="Who and what may use Postback for your organisation. A key is shown once, when it is created."
+      actions=${html`<button type="button" class="primary" disabled=${!list.data} onClick=${() => setCreates(true)}>New key</button>`}>
+      <div class="filters">
+        <${ui.Select} label="State" value=${state} options=${STATES} onChange=${(/** @type {string} */ value) => change({ state: value, id: '' })} />
+        <${ui.Select} label="Kind" value=${kind} options=${KIND_CHOICES} onChange=${(/** @type {string} */ value) => change({ kind: value, id: '' })} />
+      </div>
+      <${ui.Problem} error=${list.error} retry=${list.refresh} />
+      ${!list.data && !list.error && html`<${ui.Loading} />`}
+      ${
+        list.data &&
+        (list.data.keys.length === 0
+          ? html`<${ui.Empty} title="No such key.">Choose another state or kind.</${ui.Empty}>`
+          : html`
+            <${ui.Table} label="Keys" columns=${columns} rows=${list.data.keys} open=${id} keyOf=${(/** @type {Key} */ key) => key.id}
+              hrefOf=${(/** @type {Key} */ key) => linkTo('keys', { state, kind, id: key.id })} />
+            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
+          `)
+      }
+      ${id && html`<${KeyDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
+      ${creates && html`<${NewKey} kinds=${ALL_KINDS} onClose=${() => setCreates(false)} onCreated=${list.refresh} />`}
+    </${ui.Page}>
+  `;
+}
+
+/** @param {{ at: string | null }} props */
+const Expiry = ({ at }) => (at ? html`<${ui.Time} at=${at} />` : 'never');
+
+/** @param {{ at: string | null }} props */
+const LastUse = ({ at }) => (at ? html`<${ui.Time} at=${at} />` : 'not yet');
+
+/** @param {{ id: string, onChanged: () => Promise<void> }} props */
+function KeyDrawer({ id, onChanged }) {
+  const found = useLive(
+    async (signal) => /** @type {Key} */ (await call('GET', `/keys/${encodeURIComponent(id)}`, { signal })),
+    [id],
+    30_000,
+  );
+  const [revokes, setRevokes] = useState(false);
+  const key = found.data;
+  const revoke =
+    key?.state === 'active' &&
+    html`<button type="button" class="danger" onClick=${() => setRevokes(true)}>Revoke</button>`;
+  const onRevoked = async () => {
+    await Promise.all([found.refresh(), onChanged()]);
+  };
+  return html`
+    <${ui.Drawer} name="Key" title=${key?.label || 'Key'} onClose=${() => change({ id: '' })} actions=${revoke}>
+      <${ui.Problem} error=${found.error} />
+      ${!key && !found.error && html`<${ui.Loading} />`}
+      ${
+        key &&
+        html`
+          <${ui.Facts} entries=${[
+            ['State', html`<${ui.State} of=${KEY_STATE_TABLE} state=${key.state} />`],
+            ['Key', html`<code>${shownKey(key)}</code>`],
+            ['Kind', KINDS[key.kind].label],
+            ['Use', KINDS[key.kind].use],
+            ['Scopes', key.scopes.join(', ')],
+            ['Crews', key.kind === 'crew_user' && (key.crews?.join(', ') ?? 'all')],
+            ['Last use', html`<${LastUse} at=${key.last_used_at} />`],
+            ['Expires', html`<${Expiry} at=${key.expires_at} />`],
+            ['Revoked', key.revoked_at && html`<${ui.Time} at=${key.revoked_at} />`],
+            ['Created', html`<${ui.Time} at=${key.created_at} />`],
+            [
+              'Created by',
+              key.created_by
+                ? html`<a href=${linkTo('keys', { state: 'all', id: key.created_by })}>another key</a>`
+                : 'an operator',
+            ],
+            ['Id', html`<code>${key.id}</code>`],
+          ]} />
+          <p class="after-facts"><a href=${linkTo('audit')}>The audit log, with who has created and revoked keys</a></p>
+        `
+      }
+      ${key && revokes && html`<${RevokeKey} of=${key} onClose=${() => setRevokes(false)} onRevoked=${onRevoked} />`}
+    </${ui.Drawer}>
+  `;
+}
