@@ -1,9 +1,10 @@
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Router from '@koa/router';
-import { guidePages, navigation } from './guides.js';
+import { guidePages } from './guides.js';
+import { referencePage } from './reference-page.js';
 import type { RequestState } from './request-context.js';
 
 const packageFile = createRequire(import.meta.url).resolve('swagger-ui-dist/package.json');
@@ -11,35 +12,6 @@ const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: 
 
 /** The files of the package that the page needs; no other file is served. */
 const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
-
-const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Postback API</title>
-<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
-<link rel="stylesheet" href="/docs/swagger-ui.css?${version}">
-<link rel="stylesheet" href="/docs/page.css">
-<script src="/docs/theme.js"></script>
-</head>
-<body>
-${navigation('/docs')}
-<section class="start">
-<p id="session"></p>
-<p>Samples take the address and the keys from the environment:</p>
-<pre>export POSTBACK_URL=<span class="origin"></span>
-export POSTBACK_KEY=pbk_api_…            # postback keys create --org acme --kind api
-export POSTBACK_CREW_KEY=pbk_crew_…      # --kind crew_org
-export POSTBACK_PAYMENT_KEY=pbk_sk_…     # --kind payment_secret</pre>
-</section>
-<div id="docs"></div>
-<noscript>This page needs JavaScript to show <a href="/openapi.json">/openapi.json</a>.</noscript>
-<script src="/docs/swagger-ui-bundle.js?${version}"></script>
-<script src="/docs/page.js"></script>
-</body>
-</html>
-`;
 
 /** Separate files, because the page must not run inline scripts. */
 const FILES = fileURLToPath(new URL('../../console/reference', import.meta.url));
@@ -101,13 +73,12 @@ export function homeRoutes(): Router<RequestState> {
 
 /** `/docs`: a page to read and try out `/openapi.json`, and the guides. It sends no request to another host. */
 export function docsRoutes(): Router<RequestState> {
-  const own = (name: string) => readFileSync(join(FILES, name), 'utf8');
+  const own = readdirSync(FILES).map((name) => {
+    return [`/docs/${name}`, [extname(name), readFileSync(join(FILES, name), 'utf8')]] as const;
+  });
   const router = pageRoutes({
-    '/docs': ['html', PAGE],
-    '/docs/page.js': ['js', own('page.js')],
-    '/docs/theme.js': ['js', own('theme.js')],
-    '/docs/copy.js': ['js', own('copy.js')],
-    '/docs/page.css': ['css', own('page.css')],
+    '/docs': ['html', referencePage(version)],
+    ...Object.fromEntries(own),
     ...Object.fromEntries(guidePages()),
   });
   for (const name of ASSETS) {

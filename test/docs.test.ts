@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { sharedProduct } from './support/product.js';
+import { makeKey, sharedProduct } from './support/product.js';
 
 describe('/docs', () => {
-  const { apiUrl } = sharedProduct();
+  const { apiUrl, mongodbUri } = sharedProduct();
 
   test('the first page needs no key, and its links work', async () => {
     const page = await get('/');
@@ -31,6 +33,17 @@ describe('/docs', () => {
     const script = (await get('/docs/page.js')).text;
     expect(script).toContain("url: '/openapi.json'");
     expect(script).toContain('validatorUrl: null');
+  });
+
+  test('opens with a call that works as it is printed', async () => {
+    const { text } = await get('/docs');
+    const printed = /<pre[^>]*>([\s\S]*?)<\/pre>/.exec(text)![1]!.replace(/<[^<>]+>/g, '');
+    const [variables, ...call] = printed.split('\n');
+    expect(variables).toMatch(/^eval "\$\(\.\/postback env\)"/);
+    const { key } = await makeKey(mongodbUri, 'docs-first-call', 'api');
+    const env = { ...process.env, POSTBACK_URL: apiUrl, POSTBACK_KEY: key };
+    const { stdout } = await promisify(execFile)('bash', ['-c', call.join('\n')], { env });
+    expect(JSON.parse(stdout)).toMatchObject({ job_id: expect.any(String), status: 'queued' });
   });
 
   test('the code of guides can be copied', async () => {

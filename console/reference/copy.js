@@ -1,5 +1,5 @@
-/** Gives each code block of a guide a button that copies it, and keyboards a way to scroll it. */
-for (const block of document.querySelectorAll('.guide pre')) {
+/** Gives each code block of a guide, and the first call of the reference, a button that copies it, and keyboards a way to scroll it. */
+for (const block of document.querySelectorAll('.guide pre, .start pre:not([hidden])')) {
   const text = block.textContent ?? '';
   const button = document.createElement('button');
   button.type = 'button';

@@ -26,6 +26,7 @@ export const SLOW_FILES: readonly string[] = [
   'release/restored',
   'release/rollout',
   'console',
+  'reference',
   'content/extraction-files',
   'cli',
   'ai-jobs/providers-ocr',
