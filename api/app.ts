@@ -26,6 +26,7 @@ import { type PaymentDependencies, paymentService } from './payments/service.js'
 import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
+import { createShowLastRequest, type LastRequestDependencies } from './sent-requests.js';
 import { cutSlowBodies, type SlowRequestLimits } from './server.js';
 import { type Service, serve } from './service.js';
 import { type UsageDependencies, usageService } from './usage.js';
@@ -51,8 +52,9 @@ export type ApiDependencies = HealthDependencies &
       OperatorDependencies &
       AuditDependencies &
       UsageDependencies,
-    'rateLimit'
-  > & {
+    'rateLimit' | 'showLastRequest'
+  > &
+  LastRequestDependencies & {
     trustedProxies: readonly AllowedCidr[];
     rateLimits: RateLimits;
     slowRequests: SlowRequestLimits;
@@ -124,7 +126,7 @@ export function createServices(
   deps: ApiDependencies & Pick<McpDependencies, 'fetchHere'>,
   metrics: HttpMetrics,
 ): Service[] {
-  const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits) };
+  const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits), showLastRequest: createShowLastRequest(deps) };
   const services = [
     contentService(shared, [
       connectorRoutes(shared),

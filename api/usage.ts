@@ -1,6 +1,8 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { z } from 'zod';
+import { MAX_TEXT } from '../domain/content/ingest.js';
+import { FILE_EXTENSIONS } from '../domain/extraction.js';
 import { QUOTA_DESCRIPTIONS, QUOTAS, type Quota } from '../domain/quotas.js';
 import type { ApiKeys } from '../storage/api-keys.js';
 import { endOfDay } from '../storage/model-tokens.js';
@@ -8,6 +10,7 @@ import type { Quotas } from '../storage/quotas.js';
 import { type ActivityDependencies, activityRoutes } from './activity.js';
 import { authenticate } from './authenticate.js';
 import { contentEnvelope, contentErrors } from './envelope.js';
+import type { UploadLimits } from './multipart.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
 import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from './service.js';
@@ -15,6 +18,8 @@ import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from './servic
 export interface UsageDependencies extends ActivityDependencies {
   keys: ApiKeys;
   quotas: Pick<Quotas, 'usageOf'>;
+  /** Of an ingest. */
+  limits: UploadLimits & { maxItems: number };
   rateLimit: Middleware<RequestState>;
 }
 
@@ -28,16 +33,34 @@ const quotaSchema = (description: string) =>
     })
     .meta({ description });
 
-const usageSchema = z.object({
-  organisation: z.string().meta({ description: 'The organisation of the key.' }),
-  ...(Object.fromEntries(QUOTAS.map((name) => [name, quotaSchema(QUOTA_DESCRIPTIONS[name])])) as Record<
-    Quota,
-    ReturnType<typeof quotaSchema>
-  >),
-  model_tokens: z
-    .object({ ...quotaSchema('').shape, resets_at: z.iso.datetime() })
-    .meta({ description: QUOTA_DESCRIPTIONS.model_tokens }),
-});
+const usageSchema = z
+  .object({
+    organisation: z.string().meta({ description: 'The organisation of the key.' }),
+    ...(Object.fromEntries(QUOTAS.map((name) => [name, quotaSchema(QUOTA_DESCRIPTIONS[name])])) as Record<
+      Quota,
+      ReturnType<typeof quotaSchema>
+    >),
+    model_tokens: z
+      .object({ ...quotaSchema('').shape, resets_at: z.iso.datetime() })
+      .meta({ description: QUOTA_DESCRIPTIONS.model_tokens }),
+    ingest: z
+      .object({
+        max_files: z.int(),
+        max_items: z.int(),
+        max_file_bytes: z.int(),
+        max_request_bytes: z.int(),
+        max_field_bytes: z.int().meta({ description: 'Of the fields of the form that are not files, together.' }),
+        max_text_characters: z.int().meta({ description: 'Of the text of an item, in UTF-16 code units.' }),
+        file_extensions: z.array(z.string()).meta({
+          description:
+            'Of files that are accepted, without the dot. Content decides: a file with another extension is accepted when it is text.',
+        }),
+      })
+      .meta({
+        description: 'What a request to `POST /context/ingest` may have. `stored_bytes` and `items` limit all of them.',
+      }),
+  })
+  .meta({ id: 'Usage' });
 
 /** `GET /usage`: what the organisation uses, and its limits. `GET /usage/activity`: what has happened lately. */
 export function usageService(deps: UsageDependencies): Service {
@@ -61,6 +84,7 @@ export function usageService(deps: UsageDependencies): Service {
           organisation,
           ...usage,
           model_tokens: { ...usage.model_tokens, resets_at: endOfDay(now).toISOString() },
+          ingest: describeLimits(deps.limits),
         });
       },
     ),
@@ -79,5 +103,23 @@ export function usageService(deps: UsageDependencies): Service {
       security: ORGANISATION_KEY,
       errors: KEYED_ERRORS,
     },
+  };
+}
+
+function describeLimits({
+  maxFiles,
+  maxItems,
+  maxFileBytes,
+  maxRequestBytes,
+  maxFieldBytes,
+}: UsageDependencies['limits']) {
+  return {
+    max_files: maxFiles,
+    max_items: maxItems,
+    max_file_bytes: maxFileBytes,
+    max_request_bytes: maxRequestBytes,
+    max_field_bytes: maxFieldBytes,
+    max_text_characters: MAX_TEXT,
+    file_extensions: [...FILE_EXTENSIONS],
   };
 }

@@ -7,6 +7,7 @@ export const AUDIT_ACTIONS = {
   'signing_secret.deleted': 'deleted the signing secret of',
   'signing_key.rotated': 'rotated the signing key of',
   'webhook.registered': 'registered the webhook',
+  'webhook.disabled': 'disabled the webhook',
   'webhook.deleted': 'deleted the webhook',
   'database.created': 'created the database',
   'database.deleted': 'deleted the database',

@@ -99,6 +99,16 @@ const FILE_KINDS = [
 ] as const;
 export type FileKind = (typeof FILE_KINDS)[number];
 
+/**
+ * The usual extensions of the kinds. Content decides, so these are for clients that say before an upload what is not accepted: a
+ * file with another extension is accepted when it is text, such as source code.
+ */
+export const FILE_EXTENSIONS = [
+  ...['pdf', 'docx', 'xlsx', 'pptx', 'odt', 'ods', 'odp', 'rtf', 'doc', 'xls', 'msg', 'eml', 'epub'],
+  ...['png', 'jpg', 'jpeg', 'webp', 'tif', 'tiff', 'bmp', 'gif', 'svg'],
+  ...['csv', 'tsv', 'html', 'htm', 'md', 'markdown', 'json', 'jsonl', 'txt'],
+] as const;
+
 /** Detection receives this many bytes from the start of a file. */
 export const HEAD_BYTES = 64 * 1024;
 

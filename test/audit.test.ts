@@ -188,6 +188,11 @@ describe('an act of an administrator', () => {
       const sent = await send('api', 'DELETE', '/webhooks/indexing/signing-secret');
       return [sent, 'api', { action: 'signing_secret.deleted', subject: name('indexing webhooks') }];
     },
+    'post /webhooks/indexing/disable': async () => {
+      await send('api', 'POST', '/webhooks/indexing', { url });
+      const sent = await send('api', 'POST', '/webhooks/indexing/disable');
+      return [sent, 'api', { action: 'webhook.disabled', subject: name(null) }];
+    },
     'delete /webhooks/indexing': async () => {
       await send('api', 'POST', '/webhooks/indexing', { url });
       const sent = await send('api', 'DELETE', '/webhooks/indexing');

@@ -55,6 +55,15 @@ describe('quotas of an organisation', () => {
         running_crews: unused,
         uploads: unused,
         model_tokens: { ...unused, resets_at: expect.stringMatching(/T00:00:00.000Z$/) },
+        ingest: {
+          max_files: 100,
+          max_items: 5_000,
+          max_file_bytes: 104_857_600,
+          max_request_bytes: 536_870_912,
+          max_field_bytes: 33_554_432,
+          max_text_characters: 2_097_152,
+          file_extensions: expect.arrayContaining(['pdf', 'docx', 'md']),
+        },
       },
     ]);
     const statusFor = async (kind: 'crew_org' | 'crew_user' | 'payment_secret') =>

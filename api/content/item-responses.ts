@@ -116,6 +116,14 @@ export const itemDetailSchema = itemSchema
             chunk_id: z.string(),
             text: z.string(),
             code: textRangesSchema('The parts of the text that are code').optional(),
+            overlap: z
+              .int()
+              .optional()
+              .meta({
+                description:
+                  'UTF-16 code units at the start of the text that repeat the end of the chunk before. Without them the chunks are ' +
+                  'the text of the item.',
+              }),
             headings: z.array(z.string()),
             page: z.int().nullable(),
             page_label: z.string().optional(),
@@ -170,6 +178,7 @@ export function describeChunk({
   _id,
   text,
   code,
+  overlap,
   headings,
   page,
   page_label,
@@ -179,5 +188,18 @@ export function describeChunk({
   attachment,
   rows,
 }: ChunkRecord) {
-  return { chunk_id: _id, text, code, headings, page, page_label, slide, slide_title, sheet, attachment, rows };
+  return {
+    chunk_id: _id,
+    text,
+    code,
+    overlap,
+    headings,
+    page,
+    page_label,
+    slide,
+    slide_title,
+    sheet,
+    attachment,
+    rows,
+  };
 }

@@ -91,7 +91,7 @@ export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
         summary: 'Get an item and its text',
         description:
           'The extracted text is returned in chunks, as they are searched, one page at a time. Neighbouring chunks overlap by a ' +
-          'few sentences. While a replacement is being processed, and after it has failed, the version before is returned. 409 ' +
+          'few sentences, which `overlap` measures. While a replacement is being processed, and after it has failed, the version before is returned. 409 ' +
           'only until the first version is complete.',
         query: pageQuery(BY_ORDINAL).extend(placeFields),
         status: 200,

@@ -22,6 +22,19 @@ export const relationListSchema = listSchema(
   'A page may have fewer than `limit` relations without being the last page.',
 );
 
+export const entityListSchema = listSchema(
+  'entities',
+  z
+    .object({
+      name: z.string(),
+      type: z.string().meta({ examples: [...ENTITY_TYPES] }),
+      collection: z.string(),
+      source_id: z.string(),
+      mentions: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
+    })
+    .meta({ id: 'ItemEntity' }),
+);
+
 const locationSchema = z
   .object({
     page: z.int().optional(),

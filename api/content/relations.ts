@@ -12,7 +12,7 @@ import { sourceProcessing } from '../../storage/content/removed-items.js';
 import { contentOperations } from '../content-operations.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
-import { relationListSchema } from './query-responses.js';
+import { entityListSchema, relationListSchema } from './query-responses.js';
 
 const operation = contentOperations('Context');
 
@@ -24,7 +24,7 @@ const BY_ID: ListOrder<{ _id: string }> = {
   pattern: /^itm_[0-9a-z]{26}\/\d{1,9}\/\d{1,9}$/,
 };
 
-const relationsQuerySchema = pageQuery(BY_ID).extend({
+const graphQuerySchema = pageQuery(BY_ID).extend({
   database: nameSchema,
   collection: nameSchema.optional(),
   id: itemIdSchema.optional(),
@@ -37,7 +37,7 @@ interface RelationDependencies {
   graph: GraphStore;
 }
 
-/** Relations between the entities of items: the edges of the graph. */
+/** Entities of items and their relations: the nodes and the edges of the graph. */
 export function relationRoutes(deps: RelationDependencies): Router<RequestState> {
   const router = new Router<RequestState>();
 
@@ -49,7 +49,7 @@ export function relationRoutes(deps: RelationDependencies): Router<RequestState>
         description:
           'The relations found in the items of the database, of one collection, or those named by `id` or `ids`, with the ' +
           'sentences that express them.',
-        query: relationsQuerySchema,
+        query: graphQuerySchema,
         status: 200,
         response: relationListSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND', 'SOURCE_PROCESSING'],
@@ -65,6 +65,32 @@ export function relationRoutes(deps: RelationDependencies): Router<RequestState>
           return { source, target, relation, collection: of, source_id, evidence };
         });
         respond({ relations, count: relations.length, next_cursor });
+      },
+    ),
+  );
+
+  router.get(
+    '/context/entities',
+    operation(
+      {
+        summary: 'List the entities of items',
+        description: 'What the items named by `id` or `ids` mention, with the sentences. One of the two is required.',
+        query: graphQuerySchema,
+        status: 200,
+        response: entityListSchema,
+        errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND', 'SOURCE_PROCESSING'],
+      },
+      async (ctx, { query: { database: name, collection, id, ids, ...page }, respond }) => {
+        const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
+        const refs = await requireRefs(deps.items, database, requestedIds({ id, ids }), collection);
+        if (!refs) throw new ServiceError('INVALID_PARAMETERS', 'id or ids is required');
+        const { records, next_cursor } = await readPage(page, BY_ID, ({ from, limit }) =>
+          deps.graph.listEntities(database._id, refs, { after: from, limit }),
+        );
+        const entities = records.map(({ name, type, collection: of, source_id, mentions }) => {
+          return { name, type, collection: of, source_id, mentions };
+        });
+        respond({ entities, count: entities.length, next_cursor });
       },
     ),
   );

@@ -13,6 +13,7 @@ import { contentOperations } from '../content-operations.js';
 import type { operations } from '../operation.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
+import type { ShowLastRequest } from '../sent-requests.js';
 import {
   deliveryDetailSchema,
   deliveryListSchema,
@@ -24,6 +25,7 @@ import {
 export interface DeliveryDependencies {
   clientDeliveries: ClientDeliveries;
   idempotencyKeys: IdempotencyKeys;
+  showLastRequest: ShowLastRequest;
   starters: Pick<DeliveryStarters, 'retryDelivery'>;
   log: Logger;
 }
@@ -61,7 +63,7 @@ const deliveryFilters = {
 
 /** Lists, reads and retries the deliveries of a service. */
 export function deliveryRoutes(
-  { clientDeliveries, idempotencyKeys, starters, log }: DeliveryDependencies,
+  { clientDeliveries, idempotencyKeys, showLastRequest, starters, log }: DeliveryDependencies,
   { prefix, operation, noun, description, filters = {}, mayHandle = () => true, scopeOf }: DeliveryRouteOptions,
 ): Router<RequestState> {
   const router = new Router<RequestState>({ prefix });
@@ -91,7 +93,8 @@ export function deliveryRoutes(
       { summary: `Get a ${noun.one}`, status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const record = await requireDelivery(ctx);
-        respond(describeDeliveryDetail(record, mayHandle(ctx.state.principal, record)));
+        const isReadable = mayHandle(ctx.state.principal, record);
+        respond(describeDeliveryDetail(record, isReadable, isReadable ? await showLastRequest(record) : null));
       },
     ),
   );

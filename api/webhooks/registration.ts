@@ -10,6 +10,7 @@ import type { RegistrationRecord, Registrations } from '../../storage/webhooks/r
 import { contentOperations } from '../content-operations.js';
 import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
+import { showRequest } from '../sent-requests.js';
 import { rejectBlockedUrl } from '../validation.js';
 import {
   deletedSchema,
@@ -111,6 +112,27 @@ export function registrationRoutes({
   );
 
   router.post(
+    '/disable',
+    operation(
+      {
+        summary: 'Disable the webhook',
+        description:
+          'Nothing is sent until the webhook is registered again, which keeps its secret and its headers. Deliveries that are due ' +
+          'meanwhile end as `permanently_failed` with the code `WEBHOOK_DISABLED`, and can be retried.',
+        status: 200,
+        response: registrationSchema,
+        errors: ['WEBHOOK_NOT_FOUND'],
+        audit: { actions: ['webhook.disabled'], about: () => ({ subject: {} }) },
+      },
+      async (ctx, { respond }) => {
+        const record = await registrations.disable(ctx.state.principal.org, 'The organisation has disabled it.');
+        if (!record) throw noWebhook();
+        respond(describeRegistration(record));
+      },
+    ),
+  );
+
+  router.post(
     '/signing-secret',
     operation(
       { ...setSecretOperation('Set or generate the signing secret', SIGNED), errors: ['WEBHOOK_NOT_FOUND'] },
@@ -149,7 +171,7 @@ export function registrationRoutes({
     operation(
       {
         summary: 'Send a test delivery',
-        description: 'Sends one request to the registered URL and returns its outcome.',
+        description: 'Sends one request to the registered URL, and returns it with the response of the receiver.',
         status: 200,
         response: testDeliverySchema,
         errors: ['WEBHOOK_NOT_FOUND'],
@@ -184,30 +206,33 @@ function noWebhook(): ServiceError {
 async function sendTestDelivery(
   { registrations, outbound, timeoutMs }: RegistrationDependencies,
   registration: RegistrationRecord,
-): Promise<{ delivered: boolean; status_code: number; message: string }> {
+): Promise<z.input<typeof testDeliverySchema>> {
   const now = new Date();
+  const { url } = registration;
   const event = testEvent(newTestDeliveryId(), registration._id, now);
   const body = Buffer.from(JSON.stringify(event));
+  const own = webhookHeaders(event, body, registrations.openSecrets(registration), now);
+  const headers = { ...registrations.openHeaders(registration), ...own };
+  const request = showRequest(url, own, body, registration.headers?.names);
+  const started = performance.now();
   try {
-    const { status } = await outbound.send({
-      method: 'POST',
-      url: registration.url,
-      headers: {
-        ...registrations.openHeaders(registration),
-        ...webhookHeaders(event, body, registrations.openSecrets(registration), now),
-      },
-      body,
-      timeoutMs,
-      maxResponseBytes: 1024,
-      excerpt: true,
-    });
+    const limits = { timeoutMs, maxResponseBytes: 1024, excerpt: true };
+    const answer = await outbound.send({ method: 'POST', url, headers, body, ...limits });
+    const { status } = answer;
     const delivered = status >= 200 && status < 300;
     return {
       delivered,
       status_code: status,
       message: delivered ? 'The receiver accepted the test delivery.' : `The receiver responded with status ${status}.`,
+      request,
+      response: {
+        status_code: status,
+        duration_ms: Math.round(performance.now() - started),
+        headers: answer.headers,
+        body: answer.body.toString('utf8'),
+      },
     };
   } catch (error) {
-    return { delivered: false, status_code: 0, message: (error as Error).message };
+    return { delivered: false, status_code: 0, message: (error as Error).message, request, response: null };
   }
 }

@@ -8,6 +8,7 @@ import type { RegistrationRecord } from '../../storage/webhooks/registrations.js
 import type { ReplayRecord } from '../../storage/webhooks/replays.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { listSchema } from '../pagination.js';
+import { type SentRequest, sentRequestSchema } from '../sent-requests.js';
 import { shownOnce } from './signing-secret.js';
 
 const time = z.iso.datetime();
@@ -34,11 +35,23 @@ export const registeredSchema = registrationSchema.extend({ signing_secret: show
 
 export const deletedSchema = z.object({ deleted: z.boolean(), message });
 
-export const testDeliverySchema = z.object({
-  delivered: z.boolean(),
-  status_code: z.int().meta({ description: "Status of the receiver's response; 0 without a response." }),
-  message,
-});
+export const testDeliverySchema = z
+  .object({
+    delivered: z.boolean(),
+    status_code: z.int().meta({ description: "Status of the receiver's response; 0 without a response." }),
+    message,
+    request: sentRequestSchema,
+    response: z
+      .object({
+        status_code: z.int(),
+        duration_ms: z.int(),
+        headers: z.record(z.string(), z.string()),
+        body: z.string().meta({ description: 'Its first KiB.' }),
+      })
+      .nullable()
+      .meta({ description: 'Null without a response.' }),
+  })
+  .meta({ id: 'TestDelivery' });
 
 /** @param record null when no webhook is registered */
 export function describeRegistration(record: RegistrationRecord | null) {
@@ -89,6 +102,11 @@ export const deliveryDetailSchema = deliverySchema
         description:
           'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`, and for a key that may not read it.',
       }),
+    request: sentRequestSchema.nullable().meta({
+      description:
+        'The last request, signed for its time with the current secret. Null before the first attempt, for a key that may not ' +
+        'read it, and when its content is no longer stored.',
+    }),
     attempt_log: z.array(
       z
         .object({
@@ -130,13 +148,17 @@ export function describeDelivery(record: DeliveryRecord, isReadable: boolean) {
   };
 }
 
-/** A delivery with its attempts; without body, address and the receiver's answers when the key may not read them. */
-export function describeDeliveryDetail(record: DeliveryRecord, isReadable: boolean) {
+/**
+ * A delivery with its attempts; without body, address and the receiver's answers when the key may not read them.
+ * @param request its last request, for a key that may read it
+ */
+export function describeDeliveryDetail(record: DeliveryRecord, isReadable: boolean, request: SentRequest | null) {
   const { message } = record;
   const body = message ? (JSON.parse(message.body) as Record<string, unknown>) : record.payload;
   return {
     ...describeDelivery(record, isReadable),
     payload: isReadable ? body : null,
+    request,
     attempt_log: record.attempt_log.map((entry) => ({
       ...entry,
       answer: isReadable ? entry.answer : null,

@@ -5,7 +5,7 @@ import { findServer, type ServerOptions } from './server.js';
 /** `postback usage`: prints what the organisation of the key uses, and its limits. */
 export async function showUsage(options: ServerOptions): Promise<void> {
   const { data } = await bodyOf(findServer(options).client().GET('/usage'));
-  const { organisation, ...quotas } = data;
+  const { organisation, ingest: _, ...quotas } = data;
   const rows = Object.entries(quotas).map(([name, { used, limit }]) => {
     const show = name === 'stored_bytes' ? byteSize : String;
     return [name, show(used), limit === null ? 'unlimited' : show(limit)];

@@ -17,8 +17,8 @@ export const itemIdSchema = z
   .refine((id) => id.isWellFormed(), 'must not contain control characters')
   .meta({ maxLength: MAX_ID_BYTES });
 
-/** Characters. */
-const MAX_TEXT = 2 * 1024 * 1024;
+/** Characters of the text of an item. */
+export const MAX_TEXT = 2 * 1024 * 1024;
 /** Characters of one item as JSON text: its text, and half a mebibyte for all else. */
 export const MAX_ITEM_CHARACTERS = MAX_TEXT + 512 * 1024;
 

@@ -97,6 +97,25 @@ export function createGraphStore({
     },
 
     /**
+     * @param refs versions of items, of one database
+     * @param page `after` is the last id of the previous page
+     * @returns one page of their entities, by id
+     */
+    async listEntities(
+      databaseId: string,
+      refs: readonly ItemVersion[],
+      { after, limit }: { after?: string | undefined; limit: number },
+    ): Promise<EntityRecord[]> {
+      if (refs.length === 0) return [];
+      const versions = refs.map(({ item, version }) => ({ database_id: databaseId, item, version }));
+      return entities
+        .find({ database_id: databaseId, $or: versions, ...(after === undefined ? {} : { _id: { $gt: after } }) })
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray();
+    },
+
+    /**
      * @param items that the chunks belong to
      * @param limit of entities, and of relations
      * @returns the entities mentioned in these chunks, most mentioned first, and the relations whose evidence is in them

@@ -1,4 +1,4 @@
-import { joinChunks, type Passage, type PassageChunk } from '../../domain/content/passages.js';
+import { joinChunks, type Passage, type PassageChunk } from '../../domain/content/joined-chunks.js';
 import { chunkId, chunkOwner } from '../../domain/ids.js';
 
 /** A hit: its chunk, of a version that is served. */

@@ -100,6 +100,16 @@ export function createRegistrations(
       return record!;
     },
 
+    /** Sends no more webhooks until the organisation registers again. @returns null when nothing is registered */
+    disable(org: string, reason: string): Promise<RegistrationRecord | null> {
+      const now = clock();
+      return registrations.findOneAndUpdate(
+        { _id: org },
+        [{ $set: { disabled_at: { $ifNull: ['$disabled_at', now] }, disabled_reason: reason, updated_at: now } }],
+        { returnDocument: 'after' },
+      );
+    },
+
     /** Removes the registration and its secret. @returns false when there was none */
     async remove(org: string): Promise<boolean> {
       return (await registrations.deleteOne({ _id: org })).deletedCount === 1;

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
+import { FILE_EXTENSIONS } from '../../domain/extraction.js';
 import { detectFileKind } from '../../providers/extraction/index.js';
 import { ANY, type ExpectedChunk, READ, REJECTED } from '../fixtures/file-set.js';
 import { startExtractor } from '../support/extractor.js';
@@ -31,6 +32,16 @@ function matching({ text, ...place }: ExpectedChunk) {
   const places = Object.fromEntries(Object.entries(place).map(([name, wanted]) => [name, value(wanted)]));
   return expect.objectContaining({ text: text instanceof RegExp ? expect.stringMatching(text) : text, ...places });
 }
+
+/** Files of these kinds are accepted with any extension. */
+const TEXT_KINDS = ['csv', 'eml', 'html', 'json', 'markdown', 'svg', 'text'];
+
+test('the published extensions include those of all files that are not text', () => {
+  const extensions = READ.filter(({ kind }) => !TEXT_KINDS.includes(kind)).map(({ name }) =>
+    extname(filenameOf(name)).slice(1),
+  );
+  expect(extensions.filter((extension) => !FILE_EXTENSIONS.some((known) => known === extension))).toEqual([]);
+});
 
 describe('files that are read', () => {
   test.each(READ)('$name', async ({ name, kind, file, chunks, only, without }) => {

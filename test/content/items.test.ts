@@ -261,6 +261,44 @@ describe('items', () => {
     ]);
   });
 
+  test('entities are listed for the items that a request names', async () => {
+    await api.createDatabase('names');
+    const text = 'Marie Curie worked with Pierre Curie in Paris. Marie Curie was born in Warsaw.';
+    await api.ingest({ database: 'names', memories: JSON.stringify([{ id: 'curie', text }]) });
+    await api.ended('names', 'curie');
+    const { entities } = (await api.get('/context/entities?database=names&id=curie')).body.data;
+    expect(entities).toContainEqual({
+      name: 'Marie Curie',
+      type: 'person',
+      collection: 'default',
+      source_id: 'curie',
+      mentions: [
+        { chunk_id: expect.any(String), sentence: 'Marie Curie worked with Pierre Curie in Paris.' },
+        { chunk_id: expect.any(String), sentence: 'Marie Curie was born in Warsaw.' },
+      ],
+    });
+    const first = (await api.get('/context/entities?database=names&ids=curie&limit=1')).body.data;
+    const next = `/context/entities?database=names&ids=curie&limit=100&cursor=${first.next_cursor}`;
+    expect([...first.entities, ...(await api.get(next)).body.data.entities]).toEqual(entities);
+    expect(statusAndCode(await api.get('/context/entities?database=names'))).toEqual([400, 'INVALID_PARAMETERS']);
+    expect(statusAndCode(await api.get('/context/entities?database=names&id=none'))).toEqual([404, 'SOURCE_NOT_FOUND']);
+    expect(statusAndCode(await other.get('/context/entities?database=names&id=curie'))).toEqual([
+      404,
+      'DATABASE_NOT_FOUND',
+    ]);
+  });
+
+  test('the chunks of an item are its text, without what they repeat of each other', async () => {
+    const text = Array.from({ length: 80 }, (_, n) => `Keeper ${n} lit the lamp at dusk on that day.`).join(' ');
+    await ingest([{ id: 'overlapping', text }]);
+    const { chunks } = (await api.get('/context/overlapping?database=shelf&limit=100')).body.data;
+    const overlaps = chunks.map(({ overlap = 0 }: { overlap?: number }) => overlap);
+    expect(overlaps[0]).toBe(0);
+    expect(overlaps[1]).toBeGreaterThan(0);
+    const parts = chunks.map((chunk: { text: string }, n: number) => chunk.text.slice(overlaps[n]));
+    expect(parts.join('')).toBe(text);
+  });
+
   test('deleted items are unavailable at once, and removed completely', async () => {
     await ingest([
       { id: 'd1', text: 'Ada Lovelace met Charles Babbage in London.' },

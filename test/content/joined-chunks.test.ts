@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
-import { countTokens, joinChunks, type Passage, withinBudget } from '../../domain/content/passages.js';
+import { joinChunks, type Passage } from '../../domain/content/joined-chunks.js';
+import { countTokens, withinBudget } from '../../domain/content/passages.js';
 import type { ExtractedSection } from '../../domain/extraction.js';
 
 const prose = (sentences: number, word = 'word') =>

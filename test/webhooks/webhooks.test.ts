@@ -230,19 +230,44 @@ describe('webhooks of the indexing service', () => {
     const silent = await startReceiver();
     await silent.close();
     await api.post('/webhooks/indexing', { url: silent.url });
-    expect((await api.post('/webhooks/indexing/test')).body.data).toMatchObject({ delivered: false, status_code: 0 });
+    expect((await api.post('/webhooks/indexing/test')).body.data).toMatchObject({
+      delivered: false,
+      status_code: 0,
+      request: { url: silent.url },
+      response: null,
+    });
     await register({});
   });
 
   test('a test delivery is sent at once, marked as a test, and leaves no record', async () => {
-    await register({ signing_secret: 'sixteen or more characters' });
+    await register({ signing_secret: 'sixteen or more characters', headers: { 'X-Gateway': 'a token' } });
     const before = (await api.get('/webhooks/indexing/deliveries?limit=100')).body.data.count;
-    expect((await api.post('/webhooks/indexing/test')).body.data).toEqual({
-      delivered: true,
-      status_code: 204,
-      message: expect.any(String),
-    });
+    receiver.respond = () => ({ status: 200, headers: { 'X-Answer': 'yes' }, body: 'taken' });
+    const { data } = (await api.post('/webhooks/indexing/test')).body;
     const [request] = receiver.received;
+    expect(data).toEqual({
+      delivered: true,
+      status_code: 200,
+      message: expect.any(String),
+      request: { url: receiver.url, headers: expect.anything(), body: request?.body.toString() },
+      response: {
+        status_code: 200,
+        duration_ms: expect.any(Number),
+        headers: expect.objectContaining({ 'x-answer': 'yes' }),
+        body: 'taken',
+      },
+    });
+    expect(data.request.headers).toEqual({
+      'X-Gateway': '(not shown)',
+      'Content-Type': 'application/json',
+      'X-Service-Delivery-ID': request?.json.delivery_id,
+      'X-Service-Event': 'indexing.status_changed',
+      'X-Service-Signature': request?.headers['x-service-signature'],
+      'webhook-id': request?.headers['webhook-id'],
+      'webhook-timestamp': request?.headers['webhook-timestamp'],
+      'webhook-signature': request?.headers['webhook-signature'],
+    });
+    expect(request?.headers['x-gateway']).toBe('a token');
     expect(request?.json).toMatchObject({
       test: true,
       delivery_id: expect.stringMatching(/^test_/),
@@ -269,6 +294,47 @@ describe('webhooks of the indexing service', () => {
     expect((await api.get('/webhooks/indexing')).body.data).not.toHaveProperty('signing_secret');
     expect((await api.del('/webhooks/indexing/signing-secret')).body.data).toMatchObject({ deleted: true });
     expect((await api.get('/webhooks/indexing')).body.data.signing_secret_configured).toBe(false);
+  });
+
+  test('a delivery shows its last request, signed with the current secret and without static headers', async () => {
+    const headers = { Authorization: 'Bearer a token' };
+    await register({ signing_secret: 'sixteen or more characters', headers });
+    const id = await ingestNote();
+    const received = await receiver.waitFor('the webhook', ({ json }) => json.id === id);
+    const delivery_id = received.json.delivery_id as string;
+    const { request } = await inState(delivery_id, 'delivered');
+    expect(request).toMatchObject({ url: receiver.url, body: received.body.toString() });
+    expect(request.headers).toMatchObject({
+      Authorization: '(not shown)',
+      'webhook-id': delivery_id,
+      'X-Service-Signature': received.headers['x-service-signature'],
+    });
+    await api.post('/webhooks/indexing/signing-secret', { signing_secret: 'another secret of mine' });
+    const rotated = (await api.get(`/deliveries/${delivery_id}`)).body.data.request;
+    expect(rotated.headers['X-Service-Signature']).toBe(signatureHeader(received.body, 'another secret of mine'));
+  });
+
+  test('a delivery that was never sent has no request', async () => {
+    const delivery_id = await deliver();
+    const { request } = await inState(delivery_id, 'permanently_failed');
+    expect(request).toBeNull();
+  });
+
+  test('a webhook that the organisation disables gets nothing until it is registered again', async () => {
+    expect((await api.post('/webhooks/indexing/disable')).status).toBe(404);
+    await register({ signing_secret: 'sixteen or more characters', headers: { 'X-Gateway': 'a token' } });
+    expect((await api.post('/webhooks/indexing/disable')).body.data).toMatchObject({
+      registered: true,
+      disabled_at: expect.any(String),
+      disabled_reason: 'The organisation has disabled it.',
+    });
+    const delivery_id = await deliver();
+    expect(await inState(delivery_id, 'permanently_failed')).toMatchObject({ error_code: 'WEBHOOK_DISABLED' });
+    expect(receiver.received).toEqual([]);
+    const { disabled_at, signing_secret_configured, header_names } = (await register()).body.data;
+    expect([disabled_at, signing_secret_configured, header_names]).toEqual([null, true, ['X-Gateway']]);
+    await api.post(`/webhooks/indexing/deliveries/${delivery_id}/retry`);
+    await inState(delivery_id, 'delivered');
   });
 
   test('a secret that is rotated while a delivery waits signs the next attempt', async () => {
