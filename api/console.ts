@@ -16,9 +16,11 @@ export interface TemporalUi {
 const FOLDER = fileURLToPath(new URL('../../console', import.meta.url));
 const DOMAIN = fileURLToPath(new URL('../domain', import.meta.url));
 
-/** The compiled modules of `domain/` that the console imports: the tables of states, and words. */
+/** The compiled modules of `domain/` that the console imports: the tables of states, words, and how chunks are joined. */
 const DOMAIN_MODULES = [
   'state-machine.js',
+  'text-ranges.js',
+  'content/joined-chunks.js',
   'crews/decisions.js',
   'key-states.js',
   'audit.js',
@@ -57,14 +59,14 @@ export function consoleRoutes(temporalUi: TemporalUi | null): Router<RequestStat
   const router = new Router<RequestState>();
   const page = readFileSync(join(FOLDER, 'index.html'));
   const headers = headersFor(page.toString());
-  const settings = JSON.stringify({ temporal_ui: temporalUi });
   const assets = new Map([
     ['/console', assetOf('.html', page)],
-    ['/console/settings.json', assetOf('.json', Buffer.from(settings))],
     ...ownFiles(),
     ...DOMAIN_MODULES.map((file): [string, Asset] => [`/console/domain/${file}`, readAsset(join(DOMAIN, file))]),
     ...packageFiles(),
   ]);
+  const settings = JSON.stringify({ temporal_ui: temporalUi, version: versionOf([...assets.values()]) });
+  assets.set('/console/settings.json', assetOf('.json', Buffer.from(settings)));
   for (const [path, asset] of assets) router.get(path, (ctx) => send(ctx, asset, headers));
   return router;
 }
@@ -134,7 +136,16 @@ function readAsset(file: string): Asset {
 }
 
 function assetOf(type: string, content: Buffer): Asset {
-  return { type, content, etag: createHash('sha256').update(content).digest('base64url').slice(0, 22) };
+  return { type, content, etag: etagOf(content) };
+}
+
+/** Changes with any file, so that a tab can tell that it is older than the server. */
+function versionOf(assets: readonly Asset[]): string {
+  return etagOf(Buffer.from(assets.map(({ etag }) => etag).join()));
+}
+
+function etagOf(content: Buffer): string {
+  return createHash('sha256').update(content).digest('base64url').slice(0, 22);
 }
 
 function urlPath(path: string): string {

@@ -1,3 +1,4 @@
+import { connection } from './connection.js';
 import { session } from './session.js';
 
 /** @typedef {import('../client/schema.d.ts').components['schemas']} Schemas */
@@ -13,29 +14,41 @@ export class ApiError extends Error {
 }
 
 /**
+ * @typedef {object} CallOptions
+ * @property {unknown} [body] sent as JSON
+ * @property {FormData} [form] sent instead of a body
+ * @property {(share: number) => void} [onProgress] of the form: which share of it is sent, from 0 to 1
+ * @property {string} [idempotencyKey] a repeated call with it does not repeat the work
+ * @property {import('./session.js').KeySlot} [as] which key of the session
+ * @property {string} [key] another key
+ * @property {AbortSignal} [signal]
+ */
+
+/**
  * Calls the public API.
  * @param {string} method
  * @param {string} path
- * @param {{ body?: unknown, as?: import('./session.js').KeySlot, key?: string, signal?: AbortSignal }} [options]
- *   `as`: which key of the session; `key`: another key
+ * @param {CallOptions} [options]
  * @returns {Promise<any>} the data of the response, without the envelope of the content service
  * @throws {ApiError}
  */
-export async function call(method, path, { body, as = 'api', key, signal } = {}) {
-  const response = await fetch(path, {
-    method,
-    signal,
-    credentials: 'omit',
-    headers: {
-      ...credentials(as, key ?? session.key(as) ?? ''),
-      'API-Version': '2',
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-    },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  }).catch((error) => {
+export async function call(method, path, { body, form, onProgress, idempotencyKey, as = 'api', key, signal } = {}) {
+  const headers = {
+    ...credentials(as, key ?? session.key(as) ?? ''),
+    'API-Version': '2',
+    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
+  };
+  const json = body === undefined ? undefined : JSON.stringify(body);
+  const sent = form
+    ? sendForm(method, path, headers, form, { onProgress, signal })
+    : fetch(path, { method, signal, credentials: 'omit', headers, body: json });
+  const response = await sent.catch((error) => {
     if (error.name === 'AbortError') throw error;
+    connection.lost();
     throw new ApiError(0, 'NO_RESPONSE', 'The server does not respond.');
   });
+  connection.reached();
   const received = await response.json().catch(() => null);
   if (response.ok) return received?.success === true ? received.data : received;
   const { code, message } = faultOf(received);
@@ -44,6 +57,29 @@ export async function call(method, path, { body, as = 'api', key, signal } = {})
     session.signOut({ slot: as, reason: 'Your key is no longer accepted. Sign in with another one.' });
   }
   throw new ApiError(response.status, code, message || `The server responded with status ${response.status}.`);
+}
+
+/**
+ * Sends a form as `fetch` does. Only `XMLHttpRequest` reports how much of it is sent.
+ * @param {string} method
+ * @param {string} path
+ * @param {Record<string, string>} headers
+ * @param {FormData} form
+ * @param {Pick<CallOptions, 'onProgress' | 'signal'>} options
+ * @returns {Promise<Response>}
+ */
+function sendForm(method, path, headers, form, { onProgress, signal }) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open(method, path);
+    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded, total }) => onProgress?.(total === 0 ? 0 : loaded / total);
+    request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
+    request.onerror = () => reject(new TypeError('no response'));
+    request.onabort = () => reject(new DOMException('The form is not sent.', 'AbortError'));
+    signal?.addEventListener('abort', () => request.abort());
+    request.send(form);
+  });
 }
 
 /** @param {import('./session.js').KeySlot} slot @param {string} key @returns {Record<string, string>} */

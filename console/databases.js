@@ -1,8 +1,8 @@
 import { call } from './api.js';
 import { html } from './html.js';
 import { useLive } from './live.js';
-import { change } from './router.js';
-import { Command, Empty, Select } from './ui.js';
+import { change, linkTo } from './router.js';
+import { Empty, Select } from './ui.js';
 
 /** Databases that a list offers. */
 const MAX_DATABASES = 100;
@@ -11,8 +11,9 @@ const MAX_DATABASES = 100;
 export function useDatabases() {
   return useLive(
     async (signal) => {
+      /** @type {{ databases: import('./api.js').Schemas['Database'][] }} */
       const { databases } = await call('GET', `/databases?limit=${MAX_DATABASES}`, { signal });
-      return /** @type {string[]} */ (databases.map((/** @type {{ database: string }} */ { database }) => database));
+      return databases.filter(({ status }) => status !== 'deleting').map(({ database }) => database);
     },
     [],
     30_000,
@@ -27,6 +28,6 @@ export const DatabaseSelect = ({ databases, value }) => html`
 
 export const NoDatabase = () => html`
   <${Empty} title="No database yet. A database holds items that are searched together.">
-    <${Command}>./postback databases create library</${Command}>
+    <a class="button primary" href=${linkTo('items', { create: '1' })}>Create a database</a>
   </${Empty}>
 `;

@@ -116,3 +116,17 @@ function pointIn(svg, { clientX, clientY }) {
   const matrix = svg?.getScreenCTM()?.inverse();
   return matrix && new DOMPoint(clientX, clientY).matrixTransform(matrix);
 }
+
+/** The relations of the chosen entity, with their sentences. @param {{ relations: Schemas['Relation'][], chosen: string | null }} props */
+export function Relations({ relations, chosen }) {
+  const shown = chosen === null ? [] : relations.filter(({ source, target }) => source === chosen || target === chosen);
+  return html`
+    <ul class="rows">
+      ${shown.map(
+        ({ source, relation, target, evidence }) => html`
+          <li><span class="grow"><b>${source}</b> ${relation} <b>${target}</b><br /><small class="muted">${evidence[0]?.sentence}</small></span></li>
+        `,
+      )}
+    </ul>
+  `;
+}

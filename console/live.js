@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { connection } from './connection.js';
 import { isStreaming, onChange } from './events.js';
 
 /**
@@ -76,6 +77,11 @@ export function useLive(load, inputs, everyMs = 5_000) {
     const onVisible = () => {
       if (!document.hidden && intervalMs() > 0) void once();
     };
+    // What is read only once, too.
+    const onConnection = () => {
+      if (!connection.isLost()) void once();
+    };
+    const stopWatching = connection.onChange(onConnection);
     const stopListening = onChange(onEvent);
     document.addEventListener('visibilitychange', onVisible);
     void once();
@@ -84,6 +90,7 @@ export function useLive(load, inputs, everyMs = 5_000) {
       clearTimeout(timer);
       clearTimeout(soon);
       stopListening();
+      stopWatching();
       document.removeEventListener('visibilitychange', onVisible);
     };
   }, [identity]);

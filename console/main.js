@@ -2,6 +2,7 @@ import { render } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { Icon } from './icons.js';
+import { Notices } from './notices.js';
 import { Organisation } from './organisation.js';
 import { Audit } from './pages/audit.js';
 import { Connectors } from './pages/connectors.js';
@@ -15,6 +16,7 @@ import { Payments } from './pages/payments.js';
 import { Search } from './pages/search.js';
 import { SignIn } from './pages/sign-in.js';
 import { Usage } from './pages/usage.js';
+import { Webhooks } from './pages/webhooks.js';
 import { go, linkTo, useRoute } from './router.js';
 import { session } from './session.js';
 import { applyTheme, nextTheme, setTheme, theme } from './theme.js';
@@ -26,6 +28,7 @@ const PAGES = /** @type {const} */ ([
   { id: 'items', title: 'Items', key: 'i', page: Items, needs: 'api' },
   { id: 'search', title: 'Search', key: 's', page: Search, needs: 'api' },
   { id: 'deliveries', title: 'Deliveries', key: 'd', page: Deliveries, needs: 'api' },
+  { id: 'webhooks', title: 'Webhooks', key: 'w', page: Webhooks, needs: 'api' },
   { id: 'jobs', title: 'Jobs', key: 'j', page: Jobs, needs: 'api' },
   { id: 'crews', title: 'Crews', key: 'c', page: Crews, needs: 'crew' },
   { id: 'payments', title: 'Payments', key: 'p', page: Payments, needs: 'payment' },
@@ -56,6 +59,7 @@ function Console() {
     <a class="skip" href="#main" onClick=${skipTo(main)}>Skip to content</a>
     <${Navigation} current=${route.page} onHelp=${() => setHelps(true)} />
     <main id="main" tabindex="-1" ref=${main}>
+      <${Notices} />
       ${found ? html`<${PageOrKey} entry=${found} parameters=${route.parameters} />` : html`<${Unknown} />`}
     </main>
     ${helps && html`<${Shortcuts} onClose=${() => setHelps(false)} />`}

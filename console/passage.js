@@ -1,6 +1,6 @@
 import { html } from './html.js';
 
-/** @typedef {import('./api.js').Schemas['Hit']} Hit */
+/** @typedef {Pick<import('./api.js').Schemas['Hit'], 'text' | 'code' | 'highlights' | 'hits'>} Hit */
 /** @typedef {[start: number, end: number]} Range */
 /** @typedef {{ start: number, end: number, isCode: boolean }} Block */
 

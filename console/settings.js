@@ -1,12 +1,18 @@
-/** @typedef {{ temporal_ui: { url: string, namespace: string } | null }} Settings */
+/** @typedef {{ temporal_ui: { url: string, namespace: string } | null, version: string }} Settings */
 
-/** What this server says about itself to everyone. @returns {Promise<Settings>} */
+/** What this server says about itself to everyone. @returns {Promise<Settings | null>} null without a response */
 async function loadSettings() {
-  const response = await fetch('/console/settings.json').catch(() => null);
-  return response?.ok ? response.json() : { temporal_ui: null };
+  const response = await fetch('/console/settings.json', { credentials: 'omit' }).catch(() => null);
+  return response?.ok ? response.json() : null;
 }
 
-export const settings = await loadSettings();
+export const settings = (await loadSettings()) ?? { temporal_ui: null, version: '' };
+
+/** Whether the server has other files of the console than this tab. */
+export async function isOutdated() {
+  const current = await loadSettings();
+  return current !== null && settings.version !== '' && current.version !== settings.version;
+}
 
 /**
  * A list of workflows in the Temporal UI.

@@ -165,7 +165,9 @@ export function Drawer({ title, name, onClose, actions, wide = false, children }
 export function Dialog({ title, onClose, children }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
     dialog.current?.showModal();
+    return () => before?.focus?.();
   }, []);
   return html`
     <dialog ref=${dialog} aria-label=${title} onClose=${onClose}>

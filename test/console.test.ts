@@ -55,6 +55,7 @@ const PAGES = {
   items: 'Items',
   'search?q=lamp': 'Search',
   deliveries: 'Deliveries',
+  webhooks: 'Webhooks',
   jobs: 'Jobs',
   crews: 'Crews',
   payments: 'Payments',

@@ -1,4 +1,4 @@
-import { ApiError } from '../api.js';
+import { ApiError, call } from '../api.js';
 import { session } from '../session.js';
 
 const headers = () => ({ 'API-Version': '2', Authorization: `Bearer ${session.key('api') ?? ''}` });
@@ -15,15 +15,10 @@ async function checked(response) {
 }
 
 /** Sends a file for jobs. @param {File} file @returns {Promise<{ file_id: string }>} */
-export async function uploadFile(file) {
-  const body = new FormData();
-  body.append('file', file);
-  return (await sendForm('/v3/upload', body)).json();
-}
-
-/** @param {string} path @param {FormData} body */
-export async function sendForm(path, body) {
-  return checked(await fetch(path, { method: 'POST', headers: headers(), body, credentials: 'omit' }));
+export function uploadFile(file) {
+  const form = new FormData();
+  form.append('file', file);
+  return call('POST', '/v3/upload', { form });
 }
 
 /** The content of an upload, while it is stored. @param {string} id @param {AbortSignal} signal @returns {Promise<Blob>} */

@@ -12,6 +12,7 @@ import { CrewKeys } from '../keys/crew-keys.js';
 import { useLive } from '../live.js';
 import { linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
+import { SigningSecret } from '../signing-secret.js';
 import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
@@ -105,6 +106,10 @@ function AllCrews({ deployed: { crews, invalid }, id }) {
     <section aria-label="Executions of crews">
       <div class="section-head"><h2>Executions</h2></div>
       <${ExecutionList} crews=${crews.slice(0, MAX_CREWS).map(({ name }) => name)} of="" id=${id} />
+    </section>
+    <section class="card signing-card" aria-label="Signing secret">
+      <h2>Signing secret of the callbacks</h2>
+      <${SigningSecret} path="/crews/signing-secret" as="crew" signs="callbacks of crews" />
     </section>
   `;
 }

@@ -2,6 +2,7 @@ import { isFinalState } from 'domain/state-machine.js';
 import { DELIVERY_STATE_TABLE, RETRYABLE_DELIVERY_STATES } from 'domain/webhooks/states.js';
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
+import { SentRequestDetails, VerifySample } from '../exchange.js';
 import { duration, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
@@ -82,15 +83,15 @@ function Registration() {
   if (!data.registered) {
     return html`
       <div class="notice">
-        <span>No receiver is registered, so items are indexed without webhooks. Try it on this machine:</span>
+        <span>No receiver is registered, so items are indexed without webhooks. <a href=${linkTo('webhooks')}>Register one</a>, or try it on this machine:</span>
         <${ui.Command}>./postback listen --register</${ui.Command}>
       </div>
     `;
   }
   if (data.disabled_at) {
-    return html`<div class="problem" role="alert">Webhooks to ${data.url} are disabled: ${data.disabled_reason} Register the receiver again to enable them.</div>`;
+    return html`<div class="problem" role="alert"><span>Webhooks to ${data.url} are disabled: ${data.disabled_reason}</span><a href=${linkTo('webhooks')}>Enable them</a></div>`;
   }
-  return html`<p class="lead">Webhooks go to <code>${data.url}</code></p>`;
+  return html`<p class="lead">Webhooks go to <code>${data.url}</code>. <a href=${linkTo('webhooks')}>Change or test it</a></p>`;
 }
 
 /** @param {{ deliveries: Schemas['Delivery'][], parameters: Record<string, string> }} props */
@@ -183,8 +184,17 @@ const NoBody = ({ kind, source }) =>
 
 /** @param {{ delivery: Schemas['DeliveryDetail'] }} props */
 function DeliveryDetails({ delivery }) {
-  const { delivery_id, status, url, payload, attempt_log, next_attempt_at, item_error_code, item_error_message } =
-    delivery;
+  const {
+    delivery_id,
+    status,
+    url,
+    payload,
+    request,
+    attempt_log,
+    next_attempt_at,
+    item_error_code,
+    item_error_message,
+  } = delivery;
   const kind = kindOf(delivery);
   const source = linkToSource(delivery);
   return html`
@@ -205,9 +215,17 @@ function DeliveryDetails({ delivery }) {
     ${attempt_log.length === 0 ? html`<p class="muted">Not sent yet.</p>` : html`<${Timeline} attempts=${attempt_log} />`}
     <h3>Request</h3>
     ${
-      payload
-        ? html`<${ui.Json} label="Request body" value=${payload} />`
-        : html`<${NoBody} kind=${kind} source=${source} />`
+      request
+        ? html`
+          <${SentRequestDetails} request=${request} />
+          <details>
+            <summary>Verify this delivery</summary>
+            <${VerifySample} request=${request} />
+          </details>
+        `
+        : payload
+          ? html`<${ui.Json} label="Request body" value=${payload} />`
+          : html`<${NoBody} kind=${kind} source=${source} />`
     }
   `;
 }

@@ -4,6 +4,7 @@ import { call, withQuery } from '../api.js';
 import { html } from '../html.js';
 import { useAction, useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
+import { SigningSecret } from '../signing-secret.js';
 import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
@@ -41,6 +42,10 @@ export function Payments({ parameters: { status = '', id } }) {
             <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
           `)
       }
+      <section class="card signing-card" aria-label="Signing secret">
+        <h2>Signing secret of the callbacks</h2>
+        <${SigningSecret} path="/authentication/signing-secret" as="payment" signs="callbacks to webhook_url" canDelete=${false} />
+      </section>
       ${id && html`<${PaymentDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
     </${ui.Page}>
   `;

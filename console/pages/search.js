@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { NoDatabase, useDatabases } from '../databases.js';
 import { plural } from '../format.js';
-import { Graph } from '../graph.js';
+import { Graph, Relations } from '../graph.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
 import { Passage } from '../passage.js';
@@ -127,19 +127,5 @@ function Hit({ hit, database, isNamed }) {
       <small class="muted">${where}</small>
       <${Passage} hit=${hit} />
     </article>
-  `;
-}
-
-/** @param {{ relations: Schemas['Relation'][], chosen: string | null }} props */
-function Relations({ relations, chosen }) {
-  const shown = chosen === null ? [] : relations.filter(({ source, target }) => source === chosen || target === chosen);
-  return html`
-    <ul class="rows">
-      ${shown.map(
-        ({ source, relation, target, evidence }) => html`
-          <li><span class="grow"><b>${source}</b> ${relation} <b>${target}</b><br /><small class="muted">${evidence[0]?.sentence}</small></span></li>
-        `,
-      )}
-    </ul>
   `;
 }

@@ -17,8 +17,10 @@ const QUESTION = 'How often does the lamp of the lighthouse flash?';
 const PICTURES: [name: string, path: string, click?: string][] = [
   ['overview', 'overview?hours=1'],
   ['items', 'items', 'tr:has-text("locked-plan.pdf") a'],
+  ['add-items', 'items?add=1'],
   ['search', `search?q=${encodeURIComponent(QUESTION)}`],
   ['deliveries', 'deliveries', 'tr:has-text("will retry") a'],
+  ['webhooks', 'webhooks', 'button:has-text("Send a test")'],
   ['jobs', 'jobs', 'tbody tr a'],
   ['crews', 'crews'],
   ['connectors', 'connectors', 'tbody tr a'],

@@ -27,6 +27,8 @@ export const SLOW_FILES: readonly string[] = [
   'release/rollout',
   'console',
   'reference',
+  'console/content',
+  'console/webhooks',
   'content/extraction-files',
   'cli',
   'ai-jobs/providers-ocr',

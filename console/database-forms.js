@@ -1,0 +1,128 @@
+import { useEffect, useState } from 'preact/hooks';
+import { call, withQuery } from './api.js';
+import { Confirm } from './confirm.js';
+import { bytes, plural } from './format.js';
+import { html } from './html.js';
+import { Icon } from './icons.js';
+import { useLive } from './live.js';
+import { Dialog, Problem, Select } from './ui.js';
+
+/** @typedef {{ name: string, data_type: string, max_length?: number }} MetadataField */
+
+const TYPES = ['VARCHAR', 'INT64', 'INT32', 'INT16', 'INT8', 'DOUBLE', 'FLOAT', 'BOOL', 'ARRAY', 'JSON'];
+
+/** @type {MetadataField} */
+const NEW_FIELD = { name: '', data_type: 'VARCHAR' };
+
+/**
+ * Creates a database, and waits until it takes items.
+ * @param {{ onClose: () => void, onReady: (database: string) => void }} props
+ */
+export function CreateDatabase({ onClose, onReady }) {
+  const [name, setName] = useState('');
+  const [fields, setFields] = useState(/** @type {MetadataField[]} */ ([]));
+  const [created, setCreated] = useState('');
+  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
+  /** @param {Event} event */
+  const onSubmit = async (event) => {
+    event.preventDefault();
+    setError(undefined);
+    try {
+      const { database } = await call('POST', '/databases', {
+        body: { database: name, database_metadata_schema: fields },
+      });
+      setCreated(database);
+    } catch (fault) {
+      setError(/** @type {Error} */ (fault));
+    }
+  };
+  if (created)
+    return html`<${Dialog} title="New database" onClose=${onClose}><${Preparing} database=${created} onReady=${onReady} /></${Dialog}>`;
+  return html`
+    <${Dialog} title="New database" onClose=${onClose}>
+      <form class="dialog-body" onSubmit=${onSubmit}>
+        <p class="muted">A database holds items that are searched together.</p>
+        <label class="field"><span>Name</span>
+          <input value=${name} required maxlength="64" pattern="[A-Za-z0-9_\\-]+" title="Letters, digits, _ and -" autocomplete="off" spellcheck="false"
+            placeholder="library" autofocus onInput=${(/** @type {any} */ event) => setName(event.target.value)} />
+        </label>
+        <details>
+          <summary>Metadata that items must match (optional)</summary>
+          <p class="muted">The value of a declared field must have its type. Other metadata is free, and more fields can be added later.</p>
+          ${fields.map(
+            (field, index) => html`
+              <${MetadataFieldInputs} field=${field} number=${index + 1}
+                onChange=${(/** @type {MetadataField} */ changed) => setFields(fields.with(index, changed))}
+                onRemove=${() => setFields(fields.toSpliced(index, 1))} />
+            `,
+          )}
+          <button type="button" onClick=${() => setFields([...fields, NEW_FIELD])}>Add a field</button>
+        </details>
+        <${Problem} error=${error} />
+        <div class="dialog-end"><button type="submit" class="primary">Create</button></div>
+      </form>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{ field: MetadataField, number: number, onChange: (field: MetadataField) => void, onRemove: () => void }} props */
+const MetadataFieldInputs = ({ field: { max_length, ...field }, number, onChange, onRemove }) => html`
+  <div class="filters" role="group" aria-label=${`Field ${number}`}>
+    <label class="field"><span>Field</span>
+      <input value=${field.name} required maxlength="64" pattern="[A-Za-z_][A-Za-z0-9_\\-]*" title="Letters, digits, _ and -, and no digit or - first"
+        spellcheck="false" placeholder="year" onInput=${(/** @type {any} */ event) => onChange({ ...field, max_length, name: event.target.value })} />
+    </label>
+    <${Select} label="Type" value=${field.data_type} options=${TYPES.map((type) => [type, type])}
+      onChange=${(/** @type {string} */ data_type) => onChange({ ...field, data_type })} />
+    ${
+      field.data_type === 'VARCHAR' &&
+      html`
+        <label class="field"><span>Longest text</span>
+          <input type="number" min="1" max="1000000" placeholder="any" value=${max_length ?? ''}
+            onInput=${(/** @type {any} */ event) => onChange({ ...field, ...(event.target.value ? { max_length: Number(event.target.value) } : {}) })} />
+        </label>
+      `
+    }
+    <button type="button" class="quiet icon-only" aria-label=${`Remove field ${number}`} onClick=${onRemove}><${Icon} name="close" /></button>
+  </div>
+`;
+
+/** @param {{ database: string, onReady: (database: string) => void }} props */
+function Preparing({ database, onReady }) {
+  const { data, error } = useLive(
+    (signal) => call('GET', withQuery('/databases/status', { database }), { signal }),
+    [database],
+    600,
+  );
+  const isReady = data?.infra.ready_for_ingestion === true;
+  useEffect(() => {
+    if (isReady) onReady(database);
+  }, [isReady]);
+  return html`
+    <div class="dialog-body" role="status">
+      <p><b>${database}</b> is being prepared. It takes items in a moment.</p>
+      <progress aria-label="Being prepared"></progress>
+      <${Problem} error=${error} />
+    </div>
+  `;
+}
+
+/**
+ * @param {{ database: string, onClose: () => void, onDeleted: () => Promise<void> }} props
+ */
+export function DeleteDatabase({ database, onClose, onDeleted }) {
+  const path = `/databases/${encodeURIComponent(database)}`;
+  const { data } = useLive((signal) => call('GET', `${path}/stats`, { signal }), [path], 0);
+  const run = async () => {
+    await call('DELETE', path);
+    await onDeleted();
+  };
+  return html`
+    <${Confirm} title="Delete a database" action="Delete the database" word=${database} run=${run} onClose=${onClose}>
+      <p>
+        ${data ? html`<b>${plural(data.items, 'item')}</b> with ${bytes(data.bytes)}, their graph and their index are deleted.` : 'All of its items, their graph and their index are deleted.'}
+        ${' They cannot be restored. Deliveries are kept.'}
+      </p>
+    </${Confirm}>
+  `;
+}

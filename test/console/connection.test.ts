@@ -1,0 +1,47 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { consoleDuringTests, inChromium } from '../support/console-page.js';
+import { clientDuringTests } from '../support/during-tests.js';
+import { eventually } from '../support/eventually.js';
+import { sharedProduct } from '../support/product.js';
+
+inChromium('the console when the server changes or cannot be reached', () => {
+  const api = clientDuringTests('console-connection');
+  const console = consoleDuringTests(sharedProduct().apiUrl);
+  afterEach(async () => {
+    await console.page.unrouteAll();
+    await console.page.context().setOffline(false);
+  });
+  const { shows } = console;
+  const lost = () => console.page.getByText(/^The connection to the server is lost/);
+
+  test('a lost connection is named, and what is read once is read again when it is back', async () => {
+    await console.visit({ api: api.key }, 'usage');
+    await console.heading('Usage');
+    await console.page.context().setOffline(true);
+    await console.page.getByRole('link', { name: 'Webhooks' }).click();
+    await lost().waitFor();
+    await console.isFine('connection-lost');
+    await console.page.context().setOffline(false);
+    await eventually('the connection is back', async () => (await lost().count()) === 0);
+    await console.page.getByRole('form', { name: 'Register a receiver' }).waitFor();
+  });
+
+  test('a tab that is older than the server asks to be reloaded', async () => {
+    await console.visit({ api: api.key }, 'usage');
+    await console.heading('Usage');
+    const look = () => console.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    const answer = console.page.waitForResponse('**/console/settings.json');
+    await look();
+    await answer;
+    expect(await console.page.getByText('The server has a newer console').count()).toBe(0);
+    await console.page.route('**/console/settings.json', (route) =>
+      route.fulfill({ json: { temporal_ui: null, version: 'another' } }),
+    );
+    await look();
+    await shows(console.page, 'The server has a newer console than this tab.');
+    await console.page.unroute('**/console/settings.json');
+    await console.page.getByRole('button', { name: 'Reload' }).click();
+    await eventually('it is new', async () => (await console.page.getByText('The server has a newer').count()) === 0);
+    await console.heading('Usage');
+  });
+});
