@@ -31,10 +31,11 @@ COPY package.json LICENSE ./
 # Workflows are bundled once, here: workers cannot write to this folder, so they would bundle at each start.
 RUN node -e "import('./dist/worker/bundle.js').then((module) => module.workflowBundle())"
 
-# The image contains the embedding model and all languages of OCR: nothing is downloaded at run time.
+# The image contains the embedding model, all languages of OCR and its second recogniser: nothing is downloaded at run time.
 FROM product AS model
 RUN node bin/postback.mjs model fetch --to /opt/postback/model
 RUN node bin/postback.mjs languages fetch --to /opt/postback/languages
+RUN node bin/postback.mjs recogniser fetch --to /opt/postback/languages
 
 FROM product
 COPY --from=model /opt/postback/model ./model

@@ -31,6 +31,7 @@ const DOWNLOADED = [
   ['Temporal CLI and server', 'MIT', 'https://github.com/temporalio/cli'],
   ['MongoDB Community Server', 'SSPL-1.0', 'https://www.mongodb.com/try/download/community'],
   ['the data of OCR languages other than English', 'MIT', 'https://www.npmjs.com/package/@tesseract.js-data/deu'],
+  ['PP-OCRv6 small, the second recogniser of OCR', 'Apache-2.0', 'https://pypi.org/project/rapidocr/'],
   ['bge-small-en-v1.5, the embedding model', 'MIT', 'https://huggingface.co/BAAI/bge-small-en-v1.5'],
 ];
 
@@ -73,7 +74,7 @@ in \`node_modules\`. \`npm run notices\` writes this file from \`package-lock.js
 
 ## Downloaded when they are needed
 
-\`npm start\` downloads these, unless you name servers and a model of your own.
+\`npm start\`, work that needs them or a command downloads these, unless you name servers and a model of your own.
 
 ${table(['', 'licence', 'source'], DOWNLOADED)}
 

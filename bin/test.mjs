@@ -126,6 +126,9 @@ async function jest() {
   const folder = temporaryFolder();
   // Where the tests, and all that they start, keep their temporary files.
   process.env.TMPDIR = folder;
+  // OCR's languages are kept from run to run, apart from this user's, who may have fetched the second recogniser too.
+  const { defaultCacheDir } = await import('../dist/runtime/cache-dir.js');
+  process.env.POSTBACK_OCR_LANGUAGES_DIR = join(defaultCacheDir(process.env), 'test-languages');
   const report = join(folder, 'jest.json');
   const code = await run(process.execPath, [
     // Jest's processes inherit these options. They allocate much that is soon garbage, and need a heap of hundreds of MB.

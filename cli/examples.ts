@@ -91,6 +91,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'index cancel': ['index cancel'],
   'model fetch': ['model fetch --to ./model'],
   'languages fetch': ['languages fetch deu fra', 'languages fetch --to ./languages'],
+  'recogniser fetch': ['recogniser fetch', 'recogniser fetch --to ./languages'],
   completion: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/postback.fish'],
 };
 

@@ -246,6 +246,14 @@ export function createProgram(program = new Command('postback')): Command {
     .option('--to <folder>', 'store the files in this folder')
     .option('--json', 'print JSON')
     .action(async (names, options) => (await import('./fetch-languages.js')).fetchLanguages(names, options));
+  program
+    .command('recogniser')
+    .description('manage the second recogniser of OCR, which reads bad scans')
+    .command('fetch')
+    .description('download and check its models')
+    .option('--to <folder>', 'store the files in this folder')
+    .option('--json', 'print JSON')
+    .action(async (options) => (await import('./fetch-recogniser.js')).fetchRecogniser(options));
   program.commandsGroup('Help:');
   addCompletion(program, { completionCommandName: 'completion' });
   program.commands.at(-1)!.description('print the script that completes commands in a shell');

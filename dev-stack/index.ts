@@ -12,6 +12,7 @@ export type { Env, Log } from './downloads.js';
 export { obtainEmbeddingModel } from './embedding-model.js';
 export { choosePorts } from './ports.js';
 export { AlreadyRunningError, lockDataFolder } from './process-lock.js';
+export { obtainRecogniser } from './recogniser.js';
 
 export interface StackOptions {
   /** Holds all data, logs and ports of the started servers, usually `.postback/`. */

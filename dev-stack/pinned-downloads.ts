@@ -45,4 +45,16 @@ export const PINNED_MODEL = {
   },
 } as const;
 
+/** The models of the second recogniser of OCR, in a wheel on PyPI. */
+export const PINNED_RECOGNISER = {
+  requirement: 'rapidocr==3.10.0',
+  bytes: 27_288_134,
+  url: 'https://files.pythonhosted.org/packages/59/07/203065283bba0c5e9c10af3602dc25ab3e59ee54dc2d1d22c8faeabf5ed8/rapidocr-3.10.0-py3-none-any.whl',
+  /** SHA-256 by the name of the file. */
+  files: {
+    'PP-OCRv6_det_small.onnx': '090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f',
+    'PP-OCRv6_rec_small.onnx': '6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884',
+  },
+} as const;
+
 export type BinaryName = keyof typeof PINNED_BINARIES;

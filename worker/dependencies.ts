@@ -47,6 +47,7 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
     ocrPageTimeoutMs: config.POSTBACK_PARSER_TIMEOUT_SECONDS * 1000,
     languagesDir: config.POSTBACK_OCR_LANGUAGES_DIR,
     idleMs,
+    log,
   });
   const builtIn = createGraphExtractor({ idleMs });
   const graphModel = graphModelConfig(config);

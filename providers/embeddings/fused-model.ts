@@ -1,4 +1,4 @@
-import { type Field, field, fieldHeader, readFields } from './protobuf.js';
+import { type Field, field, fieldHeader, readFields } from '../protobuf.js';
 
 /** Field numbers of onnx.proto. */
 const MODEL = { graph: 7, opset: 8 } as const;

@@ -5,7 +5,7 @@ import { type ExtractedSection, type Extraction, ExtractionError, type FileKind 
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { createProcessPool } from '../isolation/pool.js';
 import { checkText, DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
-import { createPageReader, type PageReader } from './ocr/page-reader.js';
+import { createPageReader, type PageReader, type PageReaderOptions } from './ocr/page-reader.js';
 import { extractText } from './plain-text.js';
 import { runOnFile } from './run-on-file.js';
 import type { ExtractionOutcome, ExtractionPart, ExtractionTask, PageText } from './worker.js';
@@ -28,6 +28,8 @@ export interface ExtractorOptions {
   languagesDir: string;
   /** How long an idle process waits for the next file or page. */
   idleMs?: number;
+  /** Hears of failures that do not fail a file. */
+  log?: PageReaderOptions['log'];
   limits?: Partial<ExtractionLimits>;
 }
 
@@ -75,7 +77,7 @@ const never = new AbortController().signal;
 /** Parsers and OCR in child processes, each with a time and a memory limit (E2003 when exceeded). */
 export function createExtractor(options: ExtractorOptions): Extractor {
   const { processes = 2, memoryMb = 256, timeoutMs = 120_000, ocrProcesses = 2, ocrPageTimeoutMs = 120_000 } = options;
-  const { languagesDir, idleMs } = options;
+  const { languagesDir, idleMs, log } = options;
   const worker = new URL('./worker.js', import.meta.url);
   const documents = createProcessPool<ExtractionTask, ExtractionOutcome, ExtractionPart>({
     worker,
@@ -84,7 +86,7 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     timeoutMs,
     idleMs,
   });
-  const pages = createPageReader({ processes: ocrProcesses, timeoutMs: ocrPageTimeoutMs, languagesDir, idleMs });
+  const pages = createPageReader({ processes: ocrProcesses, timeoutMs: ocrPageTimeoutMs, languagesDir, idleMs, log });
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
 
   async function parse(

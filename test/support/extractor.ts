@@ -1,11 +1,9 @@
-import { join } from 'node:path';
 import { createExtractor, type ExtractorOptions } from '../../providers/extraction/index.js';
-import { defaultCacheDir } from '../../runtime/cache-dir.js';
 
-/** The languages that this user has fetched. */
-export const LANGUAGES_DIR = join(defaultCacheDir(process.env), 'languages');
+/** The languages of test runs: bin/test.mjs. */
+export const LANGUAGES_DIR = process.env.POSTBACK_OCR_LANGUAGES_DIR!;
 
-/** An extractor with the languages of this user's cache. */
+/** An extractor with the languages of test runs. */
 export function startExtractor(options: Partial<ExtractorOptions> = {}) {
   return createExtractor({ languagesDir: LANGUAGES_DIR, ...options });
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MODEL_FILE, MODEL_FILES } from '../../providers/embeddings/local-model.js';
-import { field } from '../../providers/embeddings/protobuf.js';
+import { field } from '../../providers/protobuf.js';
 
 /** Words of several languages with one meaning, which have one direction of the vectors. */
 const MEANINGS = [

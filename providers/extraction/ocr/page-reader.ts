@@ -7,16 +7,19 @@ import type { ExtractionLimits } from '../limits.js';
 import { runOnFile } from '../run-on-file.js';
 import { createLanguageData } from './language-data.js';
 import type { PageOutcome, PageTask, ScannedPage } from './page-worker.js';
+import { createSecondReader } from './second/reader.js';
 
 export interface PageReaderOptions {
   /** Pages read at the same time, over all files. Each takes a core and about 300 MB. */
   processes: number;
   /** For one page, without waiting for a process. */
   timeoutMs: number;
-  /** Holds the data of languages other than English. */
+  /** Holds the data of languages other than English, and the models of the second recogniser where they are wanted. */
   languagesDir: string;
   /** How long an idle process waits for the next page. */
   idleMs?: number | undefined;
+  /** Hears of failures that do not fail a page. */
+  log?: { warn(details: object, message: string): void } | undefined;
 }
 
 /** A file on the local disk that is read by OCR. */
@@ -81,6 +84,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     timeoutMs: options.timeoutMs,
     idleMs: options.idleMs,
   });
+  const second = createSecondReader({ log: { warn() {} }, ...options });
 
   async function allPages(
     file: ScannedFile,
@@ -108,8 +112,15 @@ export function createPageReader(options: PageReaderOptions): PageReader {
       owner: org,
     });
     if (!('page' in result)) throw new Error('The process counted pages instead of reading one.');
-    await checkpoints.save(step, of(result));
-    return of(result);
+    const { page: first, isDoubtful, upsideDown, ...words } = result;
+    // Tables come from the boxes of words, which only the first recogniser has.
+    const better =
+      isDoubtful && !eraseLines
+        ? await second.better({ ...file, limits, language, org, first, upsideDown }, signal)
+        : first;
+    const read = of({ ...words, page: better });
+    await checkpoints.save(step, read);
+    return read;
   }
 
   const readAs =
@@ -126,7 +137,9 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     read: readAs(TEXT),
     readWithWords: readAs(WORDS),
     readTables: readAs(TABLES),
-    close: () => pool.close(),
+    async close() {
+      await Promise.all([pool.close(), second.close()]);
+    },
   };
 }
 

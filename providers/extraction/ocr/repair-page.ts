@@ -32,13 +32,21 @@ export interface RepairedPage extends PageImage {
   onPage(box: Box): Box;
 }
 
-/** Removes the specks of a noisy page and the shadows of a photographed one, and turns it so that its lines are level. */
-export async function repairPage({ png, width, height }: PageImage): Promise<RepairedPage> {
-  const smooth = (await specksOf(png)) > MAX_SPECKS ? await encode(sharp(png).median(3)) : { png, width, height };
-  const clean = (await withEvenLight(smooth)) ?? smooth;
+/**
+ * Removes the specks of a noisy page and the shadows of a photographed one, and turns it so that its lines are level.
+ * @param keepSpecks for a reader that sees more in a noisy page than in a smoothed one
+ */
+export async function repairPage(
+  { png, width, height }: PageImage,
+  { keepSpecks = false } = {},
+): Promise<RepairedPage> {
+  const page = { png, width, height };
+  const smooth = (await specksOf(png)) > MAX_SPECKS ? await encode(sharp(png).median(3)) : page;
+  const clean = await inEvenLight(smooth);
   const { degrees, sideways } = await findTilt(clean.png);
   const turn = (sideways ? 90 : 0) + (Math.abs(degrees) >= MIN_TILT ? degrees : 0);
-  return { ...(await turnPage(clean, turn)), wasSideways: sideways };
+  const kept = keepSpecks && smooth !== page ? await inEvenLight(page) : clean;
+  return { ...(await turnPage(kept, turn)), wasSideways: sideways };
 }
 
 /** @param degrees clockwise */
@@ -57,15 +65,16 @@ async function encode(picture: Sharp): Promise<PageImage> {
   return { png: data, width: info.width, height: info.height };
 }
 
-/** @returns the page as if the light had been the same everywhere; undefined when it was */
-async function withEvenLight({ png }: PageImage): Promise<PageImage | undefined> {
+/** @returns the page as if the light had been the same everywhere */
+async function inEvenLight(page: PageImage): Promise<PageImage> {
+  const { png } = page;
   const light = await grey(sharp(png).resize({ width: LIGHT_WIDTH, kernel: 'linear' })).then(({ data, info }) =>
     grey(sharp(data, { raw: info }).median(7)),
   );
   // Some pixels are pictures, or the edge of the table.
   const levels = Uint8Array.from(light.data).sort();
   const share = (part: number) => levels[Math.floor(part * (levels.length - 1))]!;
-  if (share(0.95) - share(0.05) < MAX_SHADOW) return undefined;
+  if (share(0.95) - share(0.05) < MAX_SHADOW) return page;
   const { data, info } = await grey(sharp(png));
   const size = { width: info.width, height: info.height, fit: 'fill', kernel: 'linear' } as const;
   const { data: paper } = await grey(sharp(light.data, { raw: light.info }).blur(2).resize(size));

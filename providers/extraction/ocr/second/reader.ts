@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import type { OcrPage } from '../../../../domain/ai-jobs/features.js';
+import type { ExtractionFailure } from '../../../../domain/extraction.js';
+import type { OcrLanguage } from '../../../../domain/ocr-languages.js';
+import { createProcessPool } from '../../../isolation/pool.js';
+import type { ExtractionLimits } from '../../limits.js';
+import { countLetters } from '../../plain-text.js';
+import { runOnFile } from '../../run-on-file.js';
+import { knowsLanguage } from './alphabet.js';
+import { findModels, MODELS_FOLDER } from './models.js';
+import type { SecondTask } from './page-worker.js';
+
+export interface SecondReaderOptions {
+  /** The models are in a folder of it, when they have been fetched. */
+  languagesDir: string;
+  /** For one page. */
+  timeoutMs: number;
+  idleMs?: number | undefined;
+  log: { warn(details: object, message: string): void };
+}
+
+/** A page that the first recogniser has read, and what it has learned of it. */
+export interface DoubtfulPage {
+  path: string;
+  kind: 'pdf' | 'image';
+  limits: ExtractionLimits;
+  language: OcrLanguage;
+  org?: string | undefined;
+  first: OcrPage;
+  upsideDown: boolean;
+}
+
+/** Reads pages that the first recogniser is not sure of. */
+export interface SecondReader {
+  /**
+   * @returns the page as the better of both recognisers has read it; the first one's without the models, in a language that
+   * they do not know, and when the second one fails
+   * @throws the signal's reason
+   */
+  better(page: DoubtfulPage, signal: AbortSignal): Promise<OcrPage>;
+  close(): Promise<void>;
+}
+
+const MEMORY_MB = 256;
+/** Full pages took up to 660. */
+const RESIDENT_MB = 1_024;
+/** Share of the first one's letters. The second one finds nothing in what the first one takes for letters, or all of them. */
+const MIN_LETTERS = 0.5;
+
+/** Another recogniser in one process of its own: it takes 6 to 7 s of processor time for a page. */
+export function createSecondReader({ languagesDir, timeoutMs, idleMs, log }: SecondReaderOptions): SecondReader {
+  const pool = createProcessPool<SecondTask, OcrPage | ExtractionFailure>({
+    worker: new URL('./page-worker.js', import.meta.url),
+    processes: 1,
+    memoryMb: MEMORY_MB,
+    residentMb: RESIDENT_MB,
+    // sharp and onnxruntime.
+    addons: true,
+    readable: [join(languagesDir, MODELS_FOLDER)],
+    timeoutMs,
+    idleMs,
+  });
+  return {
+    async better({ first, upsideDown, org, ...page }, signal) {
+      const models = knowsLanguage(page.language) ? await findModels(languagesDir) : null;
+      if (!models) return first;
+      const task = { ...page, page: first.page, models, upsideDown };
+      try {
+        const second = await runOnFile(pool, task, signal, { subject: `page ${first.page}`, owner: org });
+        return countLetters(second.text) >= countLetters(first.text) * MIN_LETTERS ? second : first;
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn(
+          { reason: (error as Error).message },
+          'the second recogniser failed, and the text of the first stands',
+        );
+        return first;
+      }
+    },
+    close: () => pool.close(),
+  };
+}

@@ -1,0 +1,27 @@
+import type { OcrPage } from '../../../domain/ai-jobs/features.js';
+import type { Recognized } from './engine.js';
+import type { PageImage } from './picture.js';
+import type { RepairedPage } from './repair-page.js';
+
+/** @param image the page as it was @param repaired the picture that was read */
+export function toPage(
+  page: number,
+  { text, confidence, lines }: Pick<Recognized, 'text' | 'confidence' | 'lines'>,
+  { width, height }: PageImage,
+  { onPage }: Pick<RepairedPage, 'onPage'>,
+): OcrPage {
+  const share = (pixels: number, total: number) => round(Math.min(1, Math.max(0, pixels / total)));
+  return {
+    page,
+    text,
+    confidence: lines.length === 0 ? 0 : round(confidence / 100),
+    lines: lines.map(({ text, confidence, box }) => {
+      const { x0, y0, x1, y1 } = onPage(box);
+      const place = { left: share(x0, width), top: share(y0, height) };
+      const size = { width: share(x1 - x0, width), height: share(y1 - y0, height) };
+      return { text, confidence: round(confidence / 100), box: { ...place, ...size } };
+    }),
+  };
+}
+
+const round = (value: number) => Math.round(value * 10_000) / 10_000;
