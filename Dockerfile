@@ -25,6 +25,7 @@ COPY --from=packages /build/node_modules ./node_modules
 COPY --from=build /build/dist ./dist
 COPY bin ./bin
 COPY crews ./crews
+COPY examples ./examples
 COPY console ./console
 COPY docs ./docs
 COPY package.json LICENSE ./

@@ -42,6 +42,10 @@ const VENDOR = [
   ['pdfjs-dist', 'legacy/build/pdf.worker.mjs'],
 ] as const;
 
+/** The sample files, which the console puts into a database for who has no files at hand. */
+const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
+const NOT_EXAMPLE = 'README.md';
+
 const SERVED = ['.css', '.html', '.js', '.mjs', '.svg'];
 
 interface Asset {
@@ -59,13 +63,15 @@ export function consoleRoutes(temporalUi: TemporalUi | null): Router<RequestStat
   const router = new Router<RequestState>();
   const page = readFileSync(join(FOLDER, 'index.html'));
   const headers = headersFor(page.toString());
+  const examples = readdirSync(EXAMPLES).filter((name) => name !== NOT_EXAMPLE);
   const assets = new Map([
     ['/console', assetOf('.html', page)],
     ...ownFiles(),
     ...DOMAIN_MODULES.map((file): [string, Asset] => [`/console/domain/${file}`, readAsset(join(DOMAIN, file))]),
     ...packageFiles(),
+    ...examples.map((name): [string, Asset] => [`/console/examples/${name}`, readAsset(join(EXAMPLES, name))]),
   ]);
-  const settings = JSON.stringify({ temporal_ui: temporalUi, version: versionOf([...assets.values()]) });
+  const settings = JSON.stringify({ temporal_ui: temporalUi, examples, version: versionOf([...assets.values()]) });
   assets.set('/console/settings.json', assetOf('.json', Buffer.from(settings)));
   for (const [path, asset] of assets) router.get(path, (ctx) => send(ctx, asset, headers));
   return router;

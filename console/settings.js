@@ -1,4 +1,4 @@
-/** @typedef {{ temporal_ui: { url: string, namespace: string } | null, version: string }} Settings */
+/** @typedef {{ temporal_ui: { url: string, namespace: string } | null, version: string, examples: string[] }} Settings `examples`: names of the sample files */
 
 /** What this server says about itself to everyone. @returns {Promise<Settings | null>} null without a response */
 async function loadSettings() {
@@ -6,7 +6,7 @@ async function loadSettings() {
   return response?.ok ? response.json() : null;
 }
 
-export const settings = (await loadSettings()) ?? { temporal_ui: null, version: '' };
+export const settings = (await loadSettings()) ?? { temporal_ui: null, version: '', examples: [] };
 
 /** Whether the server has other files of the console than this tab. */
 export async function isOutdated() {

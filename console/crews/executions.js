@@ -74,7 +74,7 @@ export function ExecutionDrawer({ crew, id, plan, waiting, onDecide }) {
     async (signal) =>
       /** @type {Schemas['CrewExecution']} */ (await call('GET', `${path}/status`, { as: 'crew', signal })),
     [path],
-    (data) => (data && isFinalState(EXECUTION_STATUS_TABLE, data.status) ? 0 : 750),
+    intervalOf,
   );
   const cancel = useAction(() => call('POST', `${path}/cancel`, { as: 'crew' }), execution.refresh);
   const { data } = execution;
@@ -94,6 +94,13 @@ export function ExecutionDrawer({ crew, id, plan, waiting, onDecide }) {
       ${output && html`<${Waiting} key=${`${output.task_id} ${output.attempt}`} output=${output} onDecide=${decide} />`}
     </${ui.Drawer}>
   `;
+}
+
+/** How often an execution is read again: often while it works, seldom while it waits for a person. @param {Schemas['CrewExecution'] | undefined} data */
+function intervalOf(data) {
+  if (!data) return 750;
+  if (isFinalState(EXECUTION_STATUS_TABLE, data.status)) return 0;
+  return EXECUTION_STATUS_TABLE[data.status].working ? 750 : 3_000;
 }
 
 /** @param {{ id: string, path: string, execution: Schemas['CrewExecution'], plan: Schemas['Crew']['tasks'] | undefined }} props */

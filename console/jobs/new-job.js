@@ -64,8 +64,8 @@ function JobForm({ models, model, maxBytes }) {
     try {
       let input = { ...material, ...given };
       if (from === 'file' && file) {
-        setBusy('Sending the file…');
-        input = { file: (await uploadFile(file)).file_id, ...given };
+        const onProgress = (/** @type {number} */ share) => setBusy(`Sending the file, ${Math.round(100 * share)} %…`);
+        input = { file: (await uploadFile(file, onProgress)).file_id, ...given };
       }
       setBusy('Submitting…');
       const { job_id } = await call('POST', '/v3/ai/async', { body: { model: name, input } });

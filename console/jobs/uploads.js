@@ -1,8 +1,6 @@
 import { ApiError, call } from '../api.js';
 import { session } from '../session.js';
 
-const headers = () => ({ 'API-Version': '2', Authorization: `Bearer ${session.key('api') ?? ''}` });
-
 /** @param {Response} response @returns {Promise<Response>} @throws {ApiError} */
 async function checked(response) {
   if (response.ok) return response;
@@ -14,16 +12,20 @@ async function checked(response) {
   );
 }
 
-/** Sends a file for jobs. @param {File} file @returns {Promise<{ file_id: string }>} */
-export function uploadFile(file) {
+/** Sends a file for jobs. @param {File} file @param {(share: number) => void} onProgress @returns {Promise<{ file_id: string }>} */
+export function uploadFile(file, onProgress) {
   const form = new FormData();
   form.append('file', file);
-  return call('POST', '/v3/upload', { form });
+  return call('POST', '/v3/upload', { form, onProgress });
 }
 
 /** The content of an upload, while it is stored. @param {string} id @param {AbortSignal} signal @returns {Promise<Blob>} */
 export async function downloadUpload(id, signal) {
   const path = `/v3/upload/${encodeURIComponent(id)}/content`;
-  const response = await fetch(path, { headers: headers(), signal, credentials: 'omit' });
+  const response = await fetch(path, {
+    headers: { Authorization: `Bearer ${session.key('api') ?? ''}` },
+    signal,
+    credentials: 'omit',
+  });
   return (await checked(response)).blob();
 }

@@ -79,7 +79,7 @@ const NoJobs = ({ filtered }) =>
 const isUpload = (file) => typeof file === 'string' && file.startsWith('fil_');
 
 /** @param {{ subfeature: string }} job */
-const nameOf = ({ subfeature }) => subfeature.replaceAll('_', ' ');
+const nameOf = ({ subfeature }) => subfeature.replace(/_async$/, '').replaceAll('_', ' ');
 
 /** @param {{ created_at: string, finished_at?: string }} job */
 const tookOf = ({ created_at, finished_at }) =>

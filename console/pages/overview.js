@@ -5,11 +5,12 @@ import { TimeChart } from '../charts.js';
 import { count, duration, plural, short } from '../format.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
+import { Failures, loadFailures } from '../overview/failures.js';
+import { Examples, FirstSteps } from '../overview/first-steps.js';
+import { useWaiting, WaitingSummary } from '../overview/waiting.js';
 import { change, linkTo } from '../router.js';
 import { session } from '../session.js';
-import { Command, Empty, Loading, labelOf, Page, Problem, Time } from '../ui.js';
-
-/** @typedef {import('../api.js').Schemas} Schemas */
+import { Loading, labelOf, Page, Problem } from '../ui.js';
 
 const PERIODS = [
   ['1', 'Hour'],
@@ -19,15 +20,10 @@ const PERIODS = [
 /** Of the bar: from what is done to what is not begun, then what failed. */
 const ORDER = /** @type {const} */ (['completed', ...UNFINISHED_INDEXING_STATUSES.toReversed(), 'errored']);
 
-/** @param {{ parameters: Record<string, string> }} props */
+/** What a person needs to know first: what fails, what waits for a person, how fast. @param {{ parameters: Record<string, string> }} props */
 export function Overview({ parameters: { hours = '24' } }) {
-  const activity = useLive(
-    (signal) => call('GET', `/usage/activity?hours=${Number(hours)}`, { signal }),
-    [hours],
-    10_000,
-  );
-  const attention = useLive(loadAttention, [], 10_000);
-  const waiting = useLive(loadWaiting, [session.key('crew') !== null], 10_000);
+  const hasKey = session.key('api') !== null;
+  const waiting = useWaiting();
   const period = html`
     <div class="segmented" role="group" aria-label="Period">
       ${PERIODS.map(
@@ -38,35 +34,60 @@ export function Overview({ parameters: { hours = '24' } }) {
     </div>
   `;
   return html`
-    <${Page} title="Overview" actions=${period}>
-      <${Problem} error=${activity.error} retry=${activity.refresh} />
-      ${activity.data ? html`<${Activity} activity=${activity.data} waiting=${waiting.data} attention=${attention.data} />` : !activity.error && html`<${Loading} />`}
+    <${Page} title="Overview" actions=${hasKey && period}>
+      ${hasKey ? html`<${Now} hours=${hours} waiting=${waiting} />` : html`<${WithoutKey} waiting=${waiting} />`}
     </${Page}>
   `;
 }
 
-/**
- * The newest deliveries that failed for good.
- * @param {AbortSignal} signal
- */
-async function loadAttention(signal) {
-  const { deliveries } = await call('GET', '/deliveries?status=permanently_failed&limit=100', { signal });
-  return /** @type {Schemas['Delivery'][]} */ (deliveries);
+/** For keys of crews and payments. @param {{ waiting: ReturnType<typeof useWaiting> }} props */
+const WithoutKey = ({ waiting }) => html`
+  <${WaitingSummary} waiting=${waiting} />
+  ${waiting.data?.outputs.length === 0 && html`<section class="card"><p>Nothing waits for you.</p></section>`}
+  <section class="card"><p class="muted">Items, jobs and deliveries are shown with a key of kind <code>api</code>: <a href=${linkTo('items')}>add one</a>.</p></section>
+`;
+
+/** @param {{ hours: string, waiting: ReturnType<typeof useWaiting> }} props */
+function Now({ hours, waiting }) {
+  const activity = useLive(
+    (signal) => call('GET', `/usage/activity?hours=${Number(hours)}`, { signal }),
+    [hours],
+    10_000,
+  );
+  const failures = useLive(loadFailures, [], 20_000);
+  const refresh = () => Promise.all([activity.refresh(), failures.refresh(), waiting.refresh()]);
+  const { data } = activity;
+  const outputs = waiting.data?.outputs ?? [];
+  return html`
+    <${Problem} error=${activity.error ?? failures.error} retry=${refresh} />
+    ${!data && !activity.error && html`<${Loading} />`}
+    ${data && html`<${Examples} onChanged=${refresh} />`}
+    ${data && isEmpty(data) && html`<${FirstSteps} onChanged=${refresh} />`}
+    ${
+      data &&
+      (!isEmpty(data) || outputs.length > 0) &&
+      html`
+        <div class="overview-now">
+          ${failures.data && failures.data.length > 0 && html`<${Failures} failures=${failures.data} />`}
+          <${WaitingSummary} waiting=${waiting} />
+        </div>
+        ${failures.data?.length === 0 && waiting.data && outputs.length === 0 && html`<p class="all-well"><span class="state good">Nothing fails, and nothing waits for you.</span></p>`}
+      `
+    }
+    ${data && !isEmpty(data) && html`<${Activity} activity=${data} />`}
+  `;
 }
 
-/** @param {AbortSignal} signal */
-async function loadWaiting(signal) {
-  if (session.key('crew') === null) return null;
-  const { count: number, next_cursor } = await call('GET', '/crews/waiting?limit=100', { as: 'crew', signal });
-  return next_cursor ? `${number}+` : String(number);
-}
+/** @param {any} activity */
+const isEmpty = ({ items, jobs, deliveries }) =>
+  sum(Object.values(items.by_status)) === 0 &&
+  deliveries.attempts.length === 0 &&
+  Object.keys(jobs.by_status).length === 0;
 
-/** @param {{ activity: any, waiting: string | null | undefined, attention: Schemas['Delivery'][] | undefined }} props */
-function Activity({ activity, waiting, attention }) {
+/** @param {{ activity: any }} props */
+function Activity({ activity }) {
   const { items, jobs, deliveries } = activity;
   const total = sum(Object.values(items.by_status));
-  if (total === 0 && deliveries.attempts.length === 0 && Object.keys(jobs.by_status).length === 0)
-    return html`<${FirstSteps} />`;
   const succeeded = sum(deliveries.attempts.map((/** @type {any} */ each) => each.succeeded));
   const failed = sum(deliveries.attempts.map((/** @type {any} */ each) => each.failed));
   const inProgress = sum(UNFINISHED_INDEXING_STATUSES.map((status) => items.by_status[status] ?? 0));
@@ -74,25 +95,31 @@ function Activity({ activity, waiting, attention }) {
   return html`
     <div class="tiles">
       <${Tile} href=${linkTo('items')} label="Items" value=${`${short(total)}${items.truncated ? '+' : ''}`}
-        note=${inProgress > 0 ? `${count(inProgress)} in progress` : items.by_status.errored ? `${count(items.by_status.errored)} failed` : 'all indexed'}
-        tone=${inProgress > 0 ? 'busy' : items.by_status.errored ? 'bad' : 'good'} />
+        note=${inProgress > 0 ? `${count(inProgress)} in progress` : items.by_status.errored ? `${count(items.by_status.errored)} failed` : total === 0 ? 'none yet' : 'all indexed'}
+        tone=${inProgress > 0 ? 'busy' : items.by_status.errored ? 'bad' : total === 0 ? 'idle' : 'good'} />
       <${Tile} href=${linkTo('deliveries')} label="Attempts delivered" value=${rate(succeeded, failed)}
         note=${`${short(succeeded)} of ${plural(succeeded + failed, 'attempt')}`}
         tone=${succeeded + failed === 0 ? 'idle' : failed > succeeded / 10 ? 'bad' : failed > 0 ? 'warn' : 'good'} />
+      <${ResponseTime} deliveries=${deliveries} />
       <${Tile} href=${linkTo('jobs')} label="Jobs running" value=${count(running)}
         note=${`${count(jobs.by_status.success ?? 0)} succeeded, ${count(jobs.by_status.fail ?? 0)} failed`}
         tone=${running > 0 ? 'busy' : jobs.by_status.fail ? 'warn' : 'idle'} />
-      <${Tile} href=${linkTo('crews')} label="Crews waiting" value=${waiting ?? '–'}
-        note=${waiting === null ? 'add a crew key' : waiting && waiting !== '0' ? 'for a decision' : 'nothing to decide'}
-        tone=${waiting && waiting !== '0' ? 'warn' : 'idle'} />
     </div>
     <section class="card" aria-label="Items by state">
       <h2>Items by state</h2>
       <${StateBar} counts=${items.by_status} total=${total} />
     </section>
     <${Charts} activity=${activity} />
-    <${Attention} deliveries=${attention} />
   `;
+}
+
+/** How fast receivers were in the last interval with attempts. @param {{ deliveries: any }} props */
+function ResponseTime({ deliveries: { attempts, interval_seconds } }) {
+  const latest = attempts.at(-1);
+  const note = latest
+    ? `95 % within ${duration(latest.p95_ms)}, in ${duration(interval_seconds * 1000)}`
+    : 'no attempt in this period';
+  return html`<${Tile} href=${linkTo('deliveries')} label="Receivers respond in" value=${latest ? duration(latest.p50_ms) : '–'} note=${note} tone="idle" />`;
 }
 
 /** @param {{ href: string, label: string, value: string, note: string, tone: string }} props */
@@ -105,7 +132,7 @@ const Tile = ({ href, label, value, note, tone }) => html`
 `;
 
 /** @param {{ counts: Record<string, number>, total: number }} props */
-export function StateBar({ counts, total }) {
+function StateBar({ counts, total }) {
   const states = ORDER.filter((state) => counts[state]);
   if (total === 0) return html`<p class="muted">No items yet.</p>`;
   return html`
@@ -174,54 +201,6 @@ function withGaps(times, interval) {
       : [point];
   });
 }
-
-/** @param {{ deliveries: Schemas['Delivery'][] | undefined }} props */
-function Attention({ deliveries }) {
-  if (!deliveries || deliveries.length === 0) return null;
-  return html`
-    <section class="card" aria-label="Needs attention">
-      <h2>Needs attention</h2>
-      <ul class="rows">
-        ${[...byReceiver(deliveries)].map(
-          ([receiver, [newest, ...others]]) => html`
-            <li>
-              <span class="grow">
-                <b>${receiver}</b> <span class="muted">did not accept ${plural(others.length + 1, 'callback')}, the last </span><a href=${linkTo('deliveries', { id: newest.delivery_id })}>${newest.crew ?? newest.doc_id}</a><span class="muted">: ${newest.error_message ?? newest.error_code}</span>
-              </span>
-              <${Time} at=${newest.updated_at} />
-            </li>
-          `,
-        )}
-      </ul>
-      <p><a href=${linkTo('deliveries', { status: 'permanently_failed' })}>All failed deliveries</a>, to retry one or all of them.</p>
-    </section>
-  `;
-}
-
-/**
- * A receiver that is down fails many deliveries.
- * @param {Schemas['Delivery'][]} deliveries newest first
- * @returns {Map<string, [Schemas['Delivery'], ...Schemas['Delivery'][]]>}
- */
-function byReceiver(deliveries) {
-  const groups = new Map();
-  for (const delivery of deliveries) {
-    // Only keys of a crew may read its receivers.
-    const receiver = delivery.url ?? (delivery.crew ? `The receiver of ${delivery.crew}` : 'No receiver');
-    groups.set(receiver, [...(groups.get(receiver) ?? []), delivery]);
-  }
-  return groups;
-}
-
-const FirstSteps = () => html`
-  <section class="card">
-    <${Empty} title="Nothing here yet. Index your first files:">
-      <${Command}>./postback databases create library</${Command}>
-      <${Command}>./postback ingest examples --database library --watch</${Command}>
-      <p>Then ask them something on the page <a href=${linkTo('search')}>Search</a>. This page follows the work.</p>
-    </${Empty}>
-  </section>
-`;
 
 /** @param {unknown[]} values */
 const sum = (values) => values.reduce((/** @type {number} */ total, value) => total + Number(value), 0);

@@ -1,0 +1,140 @@
+import { call, withQuery } from '../api.js';
+import { plural } from '../format.js';
+import { html } from '../html.js';
+import { linkTo } from '../router.js';
+import { Time } from '../ui.js';
+
+/** @typedef {import('../api.js').Schemas} Schemas */
+/** @typedef {{ kind: 'webhook' | 'callback' | 'job' | 'item', key: string, what: string, says: string, href: string, link: string, why: string, at: string }} Failure of one thing, or of many for one reason */
+
+/** Databases whose failed items are looked up. */
+const MAX_DATABASES = 10;
+const MAX_JOBS = 5;
+
+/**
+ * What has failed and stays so until somebody acts, the newest first.
+ * @param {AbortSignal} signal
+ * @returns {Promise<Failure[]>}
+ */
+export async function loadFailures(signal) {
+  const found = await Promise.all([
+    disabledWebhook(signal),
+    failedCallbacks(signal),
+    failedJobs(signal),
+    failedItems(signal),
+  ]);
+  return found.flat().sort((a, b) => b.at.localeCompare(a.at));
+}
+
+/** @param {AbortSignal} signal @returns {Promise<Failure[]>} */
+async function disabledWebhook(signal) {
+  const { url, disabled_at, disabled_reason } = await call('GET', '/webhooks/indexing', { signal });
+  if (disabled_at === null) return [];
+  const href = linkTo('deliveries', { kind: 'item' });
+  return [
+    {
+      kind: 'webhook',
+      key: 'webhook',
+      what: url,
+      says: 'gets no webhooks any more',
+      href,
+      link: 'Deliveries',
+      why: disabled_reason ?? '',
+      at: disabled_at,
+    },
+  ];
+}
+
+/** By receiver: one that is down fails many deliveries. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
+async function failedCallbacks(signal) {
+  const { deliveries } = await call('GET', '/deliveries?status=permanently_failed&limit=100', { signal });
+  /** @type {Map<string, Schemas['Delivery'][]>} */
+  const groups = new Map();
+  for (const delivery of /** @type {Schemas['Delivery'][]} */ (deliveries)) {
+    // Only keys of a crew may read its receivers.
+    const receiver = delivery.url ?? (delivery.crew ? `The receiver of ${delivery.crew}` : 'No receiver');
+    groups.set(receiver, [...(groups.get(receiver) ?? []), delivery]);
+  }
+  return [...groups].flatMap(([what, [newest, ...others]]) =>
+    newest
+      ? [
+          {
+            kind: /** @type {const} */ ('callback'),
+            key: what,
+            what,
+            says: `did not accept ${plural(others.length + 1, 'callback')}, the last`,
+            href: linkTo('deliveries', { id: newest.delivery_id }),
+            link: newest.crew ?? newest.doc_id,
+            why: newest.error_message ?? newest.error_code ?? '',
+            at: newest.updated_at,
+          },
+        ]
+      : [],
+  );
+}
+
+/** Jobs that a person cancelled are no failures. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
+async function failedJobs(signal) {
+  const { jobs } = await call('GET', withQuery('/v3/ai/async', { status: 'fail', limit: MAX_JOBS }), { signal });
+  return /** @type {Schemas['JobSummary'][]} */ (jobs)
+    .filter(({ error }) => error?.code !== 'cancelled')
+    .map(({ job_id, subject, feature, subfeature, error, created_at, finished_at }) => ({
+      kind: /** @type {const} */ ('job'),
+      key: job_id,
+      what: `${feature}/${subfeature}`,
+      says: 'failed for',
+      href: linkTo('jobs', { id: job_id }),
+      link: subject ?? job_id,
+      why: error?.message ?? '',
+      at: finished_at ?? created_at,
+    }));
+}
+
+/** By database. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
+async function failedItems(signal) {
+  const { databases } = await call('GET', withQuery('/databases', { limit: MAX_DATABASES }), { signal });
+  const lists = await Promise.all(
+    /** @type {Schemas['Database'][]} */ (databases)
+      .filter(({ status }) => status === 'ready')
+      .map(async ({ database }) => {
+        const path = withQuery('/context/list', { database, status: 'errored', limit: 100 });
+        const { items, next_cursor } = await call('GET', path, { signal });
+        const [newest] = items;
+        if (!newest) return [];
+        return [
+          {
+            kind: /** @type {const} */ ('item'),
+            key: `items ${database}`,
+            what: database,
+            says: `has ${items.length}${next_cursor ? '+' : ''} failed ${items.length === 1 ? 'item' : 'items'}, the last`,
+            href: linkTo('items', { database, status: 'errored', id: newest.id, collection: newest.collection }),
+            link: newest.id,
+            why: newest.error_message ?? newest.error_code ?? '',
+            at: newest.updated_at,
+          },
+        ];
+      }),
+  );
+  return lists.flat();
+}
+
+/** @param {{ failures: Failure[] }} props */
+export const Failures = ({ failures }) => html`
+  <section class="card" aria-label="Needs attention">
+    <h2>Needs attention</h2>
+    <ul class="rows">
+      ${failures.map(
+        ({ key, what, says, href, link, why, at }) => html`
+          <li key=${key}>
+            <span class="grow"><b>${what}</b> <span class="muted">${says} </span><a href=${href}>${link}</a>${why && html`<span class="muted">: ${why}</span>`}</span>
+            <${Time} at=${at} />
+          </li>
+        `,
+      )}
+    </ul>
+    ${
+      failures.some(({ kind }) => kind === 'callback') &&
+      html`<p><a href=${linkTo('deliveries', { status: 'permanently_failed' })}>All failed deliveries</a>, to retry one or all of them.</p>`
+    }
+  </section>
+`;
