@@ -338,7 +338,7 @@ inChromium('the console in a browser', () => {
     const question = page.getByRole('dialog', { name: `Revoke ${name}?` });
     await shows(question, 'Its ingests, queries, jobs and event streams stop working at once.');
     await question.getByRole('button', { name: 'Revoke' }).click();
-    await shows(drawer(), 'revoked');
+    await shows(drawer(), /^revoked$/);
     expect(await accepted()).toBe(401);
 
     await drawer().getByRole('link', { name: 'The audit log' }).click();
