@@ -1,3 +1,4 @@
+import { ANSWER_CASES } from './answers.js';
 import type { HostileCase } from './case.js';
 import { CONNECTION_CASES } from './connections.js';
 import { FIELD_CASES } from './fields.js';
@@ -10,6 +11,7 @@ import { TOOL_CASES } from './tools.js';
 export const HOSTILE_CASES: readonly HostileCase[] = [
   ...FIELD_CASES,
   ...REQUEST_CASES,
+  ...ANSWER_CASES,
   ...CONNECTION_CASES,
   ...FILE_CASES,
   ...SITE_CASES,
