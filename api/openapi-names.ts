@@ -37,6 +37,7 @@ const PATH_VALUES: Record<string, string> = {
   file_id: `fil_${ID}`,
   job_id: UUID,
   crew: 'support-reply',
+  task_id: 'draft_reply',
   kickoff_id: UUID,
 };
 
