@@ -115,15 +115,19 @@ describe('an organisation that an operator creates', () => {
   });
 
   test('is listed with the others, by name', async () => {
-    for (const org of ['listed-b', 'listed-a', 'listed ü']) {
+    for (const org of ['enumerated-b', 'enumerated-a', 'enumerated ü']) {
       await makeKey(mongodbUri, org);
       await makeKey(mongodbUri, org, 'api', new Date(0));
     }
     const all = await listAll(3);
     const names = all.map(({ organisation }) => organisation);
-    expect(names.filter((name) => name.startsWith('listed'))).toEqual(['listed ü', 'listed-a', 'listed-b']);
+    expect(names.filter((name) => name.startsWith('enumerated'))).toEqual([
+      'enumerated ü',
+      'enumerated-a',
+      'enumerated-b',
+    ]);
     expect(new Set(names).size).toBe(names.length);
-    expect(all.find(({ organisation }) => organisation === 'listed-a')?.active_keys).toBe(1);
+    expect(all.find(({ organisation }) => organisation === 'enumerated-a')?.active_keys).toBe(1);
   });
 
   test.each([

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { chosenFiles, droppedFiles } from '../files.js';
 import { bytes, count } from '../format.js';
 import { html } from '../html.js';
@@ -111,7 +111,8 @@ function useDrop(onDropped) {
   const [depth, setDepth] = useState(0);
   const latest = useRef(onDropped);
   latest.current = onDropped;
-  useEffect(() => {
+  // Before the page is painted: a file that is dropped where nothing listens replaces the page.
+  useLayoutEffect(() => {
     const ended = new AbortController();
     const { signal } = ended;
     /** @param {DragEvent} event */

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { consoleDuringTests, inChromium } from '../support/console-page.js';
-import { clientDuringTests } from '../support/during-tests.js';
-import { eventually } from '../support/eventually.js';
-import { sharedProduct } from '../support/product.js';
+import { consoleDuringTests, inChromium } from '../../support/console-page.js';
+import { clientDuringTests } from '../../support/during-tests.js';
+import { eventually } from '../../support/eventually.js';
+import { sharedProduct } from '../../support/product.js';
 
 inChromium('the console when the server changes or cannot be reached', () => {
   const api = clientDuringTests('console-connection');

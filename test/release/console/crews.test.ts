@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from '@jest/globals';
-import { consoleDuringTests, inChromium } from '../support/console-page.js';
-import { type CrewClient, createCrewClient } from '../support/crew-client.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { consoleDuringTests, inChromium } from '../../support/console-page.js';
+import { type CrewClient, createCrewClient } from '../../support/crew-client.js';
+import { makeKey, sharedProduct } from '../../support/product.js';
 
 const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels take two working days.' };
 const CREW = 'support-reply';

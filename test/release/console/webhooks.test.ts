@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
-import { consoleDuringTests, inChromium } from '../support/console-page.js';
-import { createCrewClient } from '../support/crew-client.js';
-import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
-import { eventually } from '../support/eventually.js';
-import { temporaryFolder } from '../support/folder.js';
-import { createJobClient } from '../support/job-client.js';
-import { makeKey, sharedProduct } from '../support/product.js';
-import { pythonWithCryptography } from '../support/python.js';
+import { consoleDuringTests, inChromium } from '../../support/console-page.js';
+import { createCrewClient } from '../../support/crew-client.js';
+import { clientDuringTests, receiverDuringTests } from '../../support/during-tests.js';
+import { eventually } from '../../support/eventually.js';
+import { temporaryFolder } from '../../support/folder.js';
+import { createJobClient } from '../../support/job-client.js';
+import { makeKey, sharedProduct } from '../../support/product.js';
+import { pythonWithCryptography } from '../../support/python.js';
 
 inChromium('webhooks in the console', () => {
   const { apiUrl, mongodbUri } = sharedProduct();

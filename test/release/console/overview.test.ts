@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { createClient } from '../support/client.js';
-import { consoleDuringTests, inChromium } from '../support/console-page.js';
-import { createCrewClient } from '../support/crew-client.js';
-import { createJobClient } from '../support/job-client.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { createClient } from '../../support/client.js';
+import { consoleDuringTests, inChromium } from '../../support/console-page.js';
+import { createCrewClient } from '../../support/crew-client.js';
+import { createJobClient } from '../../support/job-client.js';
+import { makeKey, sharedProduct } from '../../support/product.js';
 
 const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels take two working days.' };
 

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { madeGraph } from '../fixtures/made-graph.js';
-import { consoleDuringTests, inChromium } from '../support/console-page.js';
-import { eventually } from '../support/eventually.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { madeGraph } from '../../fixtures/made-graph.js';
+import { consoleDuringTests, inChromium } from '../../support/console-page.js';
+import { eventually } from '../../support/eventually.js';
+import { makeKey, sharedProduct } from '../../support/product.js';
 
 const HIT = {
   chunk_id: 'chk_0',

@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { consoleDuringTests, inChromium } from '../support/console-page.js';
-import { clientDuringTests } from '../support/during-tests.js';
-import { eventually } from '../support/eventually.js';
-import { temporaryFolder } from '../support/folder.js';
-import { sharedProduct } from '../support/product.js';
+import { consoleDuringTests, inChromium } from '../../support/console-page.js';
+import { clientDuringTests } from '../../support/during-tests.js';
+import { eventually } from '../../support/eventually.js';
+import { temporaryFolder } from '../../support/folder.js';
+import { sharedProduct } from '../../support/product.js';
 
 inChromium('databases and items in the console', () => {
   const api = clientDuringTests('console-content');
@@ -115,7 +115,7 @@ inChromium('databases and items in the console', () => {
 
     test('files are dropped on the page, also while nothing is open', async () => {
       await openItems('?database=library');
-      await console.heading('Items');
+      await console.page.getByRole('button', { name: 'Add items' }).waitFor();
       const dropped = await console.page.evaluateHandle(`(() => {
         const data = new DataTransfer();
         data.items.add(new File(['The dropped lamp is red.'], 'dropped.md'));

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { findChromium, launchChromium } from './support/browser.js';
-import { PATIENCE_MS } from './support/eventually.js';
-import { makeKey, sharedProduct } from './support/product.js';
+import { findChromium, launchChromium } from '../support/browser.js';
+import { PATIENCE_MS } from '../support/eventually.js';
+import { makeKey, sharedProduct } from '../support/product.js';
 
 const chromium = findChromium();
 if (!chromium)

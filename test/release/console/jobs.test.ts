@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from '@jest/globals';
-import { scan, scannedPdf } from '../fixtures/scanned-files.js';
-import { consoleDuringTests, inChromium } from '../support/console-page.js';
-import { compileTypescript, withPackages } from '../support/docs-packages.js';
-import { eventually } from '../support/eventually.js';
-import { createJobClient, type JobClient } from '../support/job-client.js';
-import { makeKey, sharedProduct } from '../support/product.js';
+import { scan, scannedPdf } from '../../fixtures/scanned-files.js';
+import { consoleDuringTests, inChromium } from '../../support/console-page.js';
+import { compileTypescript, withPackages } from '../../support/docs-packages.js';
+import { eventually } from '../../support/eventually.js';
+import { createJobClient, type JobClient } from '../../support/job-client.js';
+import { makeKey, sharedProduct } from '../../support/product.js';
 
 const NOTICE = ['Harbour notice of the second of March', 'The southern breakwater is closed'];
 const TABLE = ['Ship\tBerth\tTons', 'Heron\tNorth\t120', 'Petrel\tSouth\t95'];
