@@ -46,6 +46,11 @@ const NEVER_ACCEPTED = [
   'POST /deliveries/{delivery_id}/retry',
 ];
 
+/** Parameters with a fixed value. A key of the run, found in the list, would be revoked. */
+const FIXED: [operation: string, parameter: string, value: string][] = [
+  ['DELETE /keys/{key_id}', 'path.key_id', 'key_01kahqv5f2m8x3d7c9w1n4b6zt'],
+];
+
 /** How long a response may take. */
 const REQUEST_SECONDS = 30;
 
@@ -146,6 +151,10 @@ function configuration({
     '[warnings]\nfail-on = ["missing_auth"]\n',
     ...Object.entries(schemes).map(([name, value]) => `[auth.openapi.${name}]\n${value}\n`),
     ...NEVER_ACCEPTED.map((name) => `[[operations]]\ninclude-name = "${name}"\nwarnings = false\n`),
+    ...FIXED.map(
+      ([name, parameter, value]) =>
+        `[[operations]]\ninclude-name = "${name}"\nparameters = { "${parameter}" = "${value}" }\n`,
+    ),
   ].join('\n');
 }
 
