@@ -47,7 +47,7 @@ describe('the words of a query in a text', () => {
   });
 });
 
-test('tokens with places are the tokens of the index', () => {
+test('tokens with places are the tokens of the index', async () => {
   for (const text of [
     'Plain ASCII words 42',
     'Ünïcode İ ﬁ ½ ㈱ ｶﾞｽ 図書館 ok',
@@ -55,7 +55,8 @@ test('tokens with places are the tokens of the index', () => {
     '😀 x 𝒜bc',
     '\u0301\u0301 a',
   ]) {
-    expect(placedTokensOf(text).map(({ token }) => token)).toEqual(tokensOf(text));
+    const placed = await placedTokensOf(text, async () => undefined);
+    expect(placed.map(({ token }) => token)).toEqual(tokensOf(text));
   }
 });
 
@@ -63,4 +64,19 @@ test('marking takes time in proportion to the text', async () => {
   const text = 'The lamp ½ 図書館の flashes İ e\u0301\u0301 ﬁ! '.repeat(20_000);
   const [ranges] = await highlighter.mark('lamp flash 図書館', [{ text }]);
   expect(ranges).toHaveLength(60_000);
+});
+
+test.each([
+  ['combining marks', 'e\u0301\u0302'],
+  ['Japanese without spaces', '図書館'],
+  ['half-width Katakana', 'ｶﾞ'],
+])('a long passage of %s lets other requests run', async (_, part) => {
+  let turns = 0;
+  let waiting = setImmediate(function turn() {
+    turns++;
+    waiting = setImmediate(turn);
+  });
+  await highlighter.mark('lamp', [{ text: part.repeat(300_000) }]);
+  clearImmediate(waiting);
+  expect(turns).toBeGreaterThan(3);
 });

@@ -1,4 +1,5 @@
 import { DEFAULT_LANGUAGE, type TextLanguage } from '../../../domain/content/languages.js';
+import { createPauses } from '../../../domain/event-loop.js';
 import type { TextRange } from '../../../domain/text-ranges.js';
 import { createTextAnalysis } from './analysis.js';
 import { type PlacedToken, placedTokensOf } from './words.js';
@@ -20,7 +21,9 @@ export function createHighlighter() {
       const asked = new Set(any.split(' '));
       asked.delete('');
       if (asked.size === 0) return texts.map(() => []);
-      const placed = texts.map(({ text }) => placedTokensOf(text));
+      const pause = createPauses();
+      const placed: PlacedToken[][] = [];
+      for (const { text } of texts) placed.push(await placedTokensOf(text, pause));
       const matching = new Map<TextLanguage, ReadonlySet<string>>();
       for (const language of languages) {
         const words = new Set(

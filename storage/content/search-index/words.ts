@@ -34,24 +34,44 @@ export interface PlacedToken {
 /** A character with the marks that NFKC composes with it: accents, voice marks of half-width Katakana, parts of Hangul. */
 const COMPOSED = /[\s\S][\p{M}\uff9e\uff9f\u1160-\u11ff]*/gu;
 
-/** @returns the tokens as `tokensOf` finds them, with their places in the text. Takes time in proportion to it */
-export function placedTokensOf(text: string): PlacedToken[] {
-  const { normal, placeOf } = normalForm(text);
-  return [...normal.matchAll(TOKEN)].flatMap(({ 0: token, index }): PlacedToken[] => {
+/** Matches between two pauses. */
+const MATCHES = 500;
+
+/**
+ * The tokens as `tokensOf` finds them, with their places in the text. Takes time in proportion to it: a passage of many chunks
+ * can have hundreds of thousands of characters.
+ * @param pause awaited now and then
+ */
+export async function placedTokensOf(text: string, pause: () => Promise<void>): Promise<PlacedToken[]> {
+  const { normal, placeOf } = await normalForm(text, pause);
+  const placed: PlacedToken[] = [];
+  let matches = 0;
+  for (const { 0: token, index } of normal.matchAll(TOKEN)) {
+    if (++matches % MATCHES === 0) await pause();
     const place = (from: number, { length }: string): TextRange => placeOf(index + from, index + from + length);
-    if (!IS_PAIRED.test(token)) return isShort(token) ? [{ token, places: [place(0, token)] }] : [];
-    const characters = [...token.matchAll(CHARACTER)];
-    return [
-      {
-        token: characters.map(([character]) => character),
-        places: characters.map(({ 0: character, index: from }) => place(from, character)),
-      },
-    ];
-  });
+    if (!IS_PAIRED.test(token)) {
+      if (isShort(token)) placed.push({ token, places: [place(0, token)] });
+      continue;
+    }
+    const run: PlacedToken & { token: string[] } = { token: [], places: [] };
+    for (const { 0: character, index: from } of token.matchAll(CHARACTER)) {
+      if (++matches % MATCHES === 0) await pause();
+      run.token.push(character);
+      run.places.push(place(from, character));
+    }
+    placed.push(run);
+  }
+  return placed;
 }
 
-/** @returns a text as `tokensOf` reads it, and a function that finds the place of a part of it in the text */
-function normalForm(text: string): { normal: string; placeOf(start: number, end: number): TextRange } {
+interface NormalForm {
+  normal: string;
+  /** The place of a part of it in the text. */
+  placeOf(start: number, end: number): TextRange;
+}
+
+/** @returns a text as `tokensOf` reads it */
+async function normalForm(text: string, pause: () => Promise<void>): Promise<NormalForm> {
   const lower = text.toLowerCase();
   // "İ" becomes two characters.
   const read = lower.length === text.length ? lower : text;
@@ -60,7 +80,9 @@ function normalForm(text: string): { normal: string; placeOf(start: number, end:
   }
   const pieces: string[] = [];
   const places: TextRange[] = [];
+  let matches = 0;
   for (const { 0: piece, index } of read.matchAll(COMPOSED)) {
+    if (++matches % MATCHES === 0) await pause();
     const form = piece.toLowerCase().normalize('NFKC');
     for (let at = 0; at < form.length; at++) places.push([index, index + piece.length]);
     pieces.push(form);
