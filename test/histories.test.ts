@@ -53,7 +53,7 @@ describe('what Temporal stores', () => {
       dataConverter,
       bundle: await workflowBundle(),
       queues: ['deliveries'],
-      activities: { deliveries: harness.activities({ scheduleMs: [1_000, 100] }) } as never,
+      activities: { deliveries: harness.activities({ scheduleMs: [1_000, ...Array(100).fill(100)] }) } as never,
       graceMs: 0,
       log: pino({ level: 'silent' }),
     })) as [Worker];
@@ -99,9 +99,15 @@ describe('what Temporal stores', () => {
 
   test("contains the status of a receiver's response, but not its text", async () => {
     const headers = { 'Content-Type': 'text/winterberry', Location: secret };
-    receiver.respond = (_request, count) => ({ status: count < 3 ? 503 : 204, headers, body: `No: ${secret}` });
-    receiver.received.length = 0;
-    const { result, text } = await deliver(undefined, pending());
+    receiver.respond = () => ({ status: 503, headers, body: `No: ${secret}` });
+    const record = pending();
+    const { result, text } = await deliver(undefined, record, async (temporal) => {
+      await eventually('a failed attempt', async () => {
+        const { raw } = await temporal.workflow.getHandle(`delivery/${record._id}`).describe();
+        return raw.pendingActivities?.[0]?.lastFailure?.message?.includes('HTTP_503') ?? false;
+      });
+      receiver.respond = () => ({ status: 204, headers, body: `No: ${secret}` });
+    });
     expect(result).toBe('delivered');
     expect(text).toContain('Not delivered yet: HTTP_503.');
     expect(text).not.toContain('winterberry');
