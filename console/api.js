@@ -33,8 +33,9 @@ export class ApiError extends Error {
  * @throws {ApiError}
  */
 export async function call(method, path, { body, form, onProgress, idempotencyKey, as = 'api', key, signal } = {}) {
+  const own = session.key(as);
   const headers = {
-    ...credentials(as, key ?? session.key(as) ?? ''),
+    ...credentials(as, key ?? own ?? ''),
     'API-Version': '2',
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
@@ -52,8 +53,8 @@ export async function call(method, path, { body, form, onProgress, idempotencyKe
   const received = await response.json().catch(() => null);
   if (response.ok) return received?.success === true ? received.data : received;
   const { code, message } = faultOf(received);
-  // A key that was accepted before has been revoked, or has expired.
-  if (response.status === 401 && key === undefined) {
+  // A key that was accepted before has been revoked, or has expired. A late answer does not end the session of the next key.
+  if (response.status === 401 && key === undefined && session.key(as) === own) {
     session.signOut({ slot: as, reason: 'Your key is no longer accepted. Sign in with another one.' });
   }
   throw new ApiError(response.status, code, message || `The server responded with status ${response.status}.`);
