@@ -1,14 +1,16 @@
 import { call, withQuery } from '../api.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
+import { sourceOf } from '../pages/connectors.js';
 import { linkTo } from '../router.js';
+import { isUserKey, session } from '../session.js';
 import { Time } from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
-/** @typedef {{ kind: 'webhook' | 'callback' | 'job' | 'item', key: string, what: string, says: string, href: string, link: string, why: string, at: string }} Failure of one thing, or of many for one reason */
+/** @typedef {{ kind: 'webhook' | 'callback' | 'job' | 'item' | 'sync' | 'execution', key: string, what: string, says: string, href: string, link: string, why: string, at: string }} Failure of one thing, or of many for one reason */
 
-/** Databases whose failed items are looked up. */
-const MAX_DATABASES = 10;
+/** Databases, connectors and crews that are looked at. */
+const MAX_PLACES = 10;
 const MAX_JOBS = 5;
 
 /**
@@ -22,6 +24,8 @@ export async function loadFailures(signal) {
     failedCallbacks(signal),
     failedJobs(signal),
     failedItems(signal),
+    failedSyncs(signal),
+    failedExecutions(signal),
   ]);
   return found.flat().sort((a, b) => b.at.localeCompare(a.at));
 }
@@ -92,7 +96,7 @@ async function failedJobs(signal) {
 
 /** By database. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
 async function failedItems(signal) {
-  const { databases } = await call('GET', withQuery('/databases', { limit: MAX_DATABASES }), { signal });
+  const { databases } = await call('GET', withQuery('/databases', { limit: MAX_PLACES }), { signal });
   const lists = await Promise.all(
     /** @type {Schemas['Database'][]} */ (databases)
       .filter(({ status }) => status === 'ready')
@@ -114,6 +118,58 @@ async function failedItems(signal) {
           },
         ];
       }),
+  );
+  return lists.flat();
+}
+
+/** Connectors whose last sync failed as a whole. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
+async function failedSyncs(signal) {
+  const { connectors } = await call('GET', withQuery('/connectors', { limit: MAX_PLACES }), { signal });
+  const lists = await Promise.all(
+    /** @type {Schemas['Connector'][]} */ (connectors).map(async (connector) => {
+      const { last_sync } = await call('GET', `/connectors/${connector.id}/status?limit=1`, { signal });
+      if (last_sync?.status !== 'failed') return [];
+      return [
+        {
+          kind: /** @type {const} */ ('sync'),
+          key: connector.id,
+          what: `${connector.database}/${connector.collection}`,
+          says: 'is not up to date, the last sync failed of',
+          href: linkTo('connectors', { id: connector.id }),
+          link: sourceOf(connector),
+          why: last_sync.error_message ?? last_sync.error_code ?? '',
+          at: last_sync.finished_at ?? last_sync.started_at,
+        },
+      ];
+    }),
+  );
+  return lists.flat();
+}
+
+/** Crews whose last execution failed, and was not cancelled, for a key that may list them. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
+async function failedExecutions(signal) {
+  const key = session.key('crew');
+  if (key === null || isUserKey(key)) return [];
+  const { crews } = await call('GET', '/crews', { as: 'crew', signal });
+  const lists = await Promise.all(
+    /** @type {Schemas['Crew'][]} */ (crews).slice(0, MAX_PLACES).map(async ({ name }) => {
+      const path = `/crews/${encodeURIComponent(name)}/executions?limit=1`;
+      const { executions } = await call('GET', path, { as: 'crew', signal });
+      const [last] = /** @type {Schemas['CrewExecutionSummary'][]} */ (executions);
+      if (last?.status !== 'error' || last.error_code === 'cancelled') return [];
+      return [
+        {
+          kind: /** @type {const} */ ('execution'),
+          key: last.execution_id,
+          what: name,
+          says: 'failed in its last execution',
+          href: linkTo('crews', { crew: name, run: name, id: last.execution_id }),
+          link: last.execution_id,
+          why: last.error ?? '',
+          at: last.finished_at ?? last.created_at,
+        },
+      ];
+    }),
   );
   return lists.flat();
 }

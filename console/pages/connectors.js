@@ -73,8 +73,8 @@ export function Connectors({ parameters: { id } }) {
   `;
 }
 
-/** @param {Schemas['Connector']} connector */
-function sourceOf({ settings }) {
+/** What a connector fetches, in a word. @param {Schemas['Connector']} connector */
+export function sourceOf({ settings }) {
   const { url, sitemap, urls, bucket, prefix } = /** @type {Record<string, any>} */ (settings);
   return String(url ?? sitemap ?? urls?.[0] ?? `${bucket}/${prefix ?? ''}`);
 }

@@ -58,6 +58,7 @@ function Now({ hours, waiting }) {
   const refresh = () => Promise.all([activity.refresh(), failures.refresh(), waiting.refresh()]);
   const { data } = activity;
   const outputs = waiting.data?.outputs ?? [];
+  const failed = failures.data ?? [];
   return html`
     <${Problem} error=${activity.error ?? failures.error} retry=${refresh} />
     ${!data && !activity.error && html`<${Loading} />`}
@@ -65,10 +66,10 @@ function Now({ hours, waiting }) {
     ${data && isEmpty(data) && html`<${FirstSteps} onChanged=${refresh} />`}
     ${
       data &&
-      (!isEmpty(data) || outputs.length > 0) &&
+      (!isEmpty(data) || outputs.length > 0 || failed.length > 0) &&
       html`
         <div class="overview-now">
-          ${failures.data && failures.data.length > 0 && html`<${Failures} failures=${failures.data} />`}
+          ${failed.length > 0 && html`<${Failures} failures=${failed} />`}
           <${WaitingSummary} waiting=${waiting} />
         </div>
         ${failures.data?.length === 0 && waiting.data && outputs.length === 0 && html`<p class="all-well"><span class="state good">Nothing fails, and nothing waits for you.</span></p>`}

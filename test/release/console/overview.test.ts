@@ -1,9 +1,10 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { createClient } from '../../support/client.js';
+import { connectorsOf } from '../../support/connectors.js';
 import { consoleDuringTests, inChromium } from '../../support/console-page.js';
 import { createCrewClient } from '../../support/crew-client.js';
 import { createJobClient } from '../../support/job-client.js';
-import { makeKey, sharedProduct } from '../../support/product.js';
+import { makeKey, sharedProduct, withDb } from '../../support/product.js';
 
 const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels take two working days.' };
 
@@ -65,6 +66,36 @@ inChromium('the overview of the console', () => {
     await waits.getByRole('link').first().press('Enter');
     await tab.drawer().getByRole('button', { name: 'Approve' }).click();
     await support.reaches(id, 'completed');
+  });
+
+  test('a connector and a crew are named until they work again', async () => {
+    const { key } = await makeKey(mongodbUri, 'console-failures');
+    const { key: crewKey } = await makeKey(mongodbUri, 'console-failures', 'crew_org');
+    const own = createClient(apiUrl, key);
+    await own.createDatabase('news');
+    const connectors = connectorsOf(own, mongodbUri);
+    const feed = await connectors.create({ kind: 'feed', database: 'news', settings: { url: `${apiUrl}/no-feed` } });
+    await connectors.sync(feed);
+    const support = createCrewClient(apiUrl, 'support-reply', crewKey);
+    const id = await support.start(INPUTS);
+    await support.reaches(id, 'pending_human_input');
+    await support.request('POST', `/crews/support-reply/${id}/cancel`);
+    await support.reaches(id, 'error');
+
+    await tab.visit({ api: key, crew: crewKey }, 'overview');
+    const attention = tab.page.getByRole('region', { name: 'Needs attention' });
+    await attention.getByRole('link', { name: '/no-feed' }).waitFor();
+    await tab.isFine('overview-failed-sync');
+    // A person has cancelled it.
+    expect(await attention.getByText('support-reply').count()).toBe(0);
+    const change = { error_code: 'E5001', error_message: 'The model does not respond.' };
+    await withDb(mongodbUri, (db) =>
+      db.collection<{ _id: string }>('crew_executions').updateOne({ _id: id }, { $set: change }),
+    );
+    await tab.visit({ api: key, crew: crewKey }, 'overview');
+    await tab.shows(attention, /The model does not respond/);
+    await attention.getByRole('link', { name: id }).press('Enter');
+    await tab.shows(tab.drawer(), 'The model does not respond.');
   });
 
   test('a crew key alone shows what waits', async () => {
