@@ -9,20 +9,21 @@ import { runConcurrently } from '../support/measure.js';
 import type { CountingReceiver } from '../support/receiver.js';
 import type { Figure } from '../support/results.js';
 import { measureUnits, type Units } from '../support/units.js';
-import { createDatabase, ingest, noteText, proseText } from '../support/work.js';
+import { createDatabase, ingest, ingestJson, noteText, proseText } from '../support/work.js';
 
 /** Items by kind. All texts of a run are different. */
 const KINDS = {
-  // So many that their rate is not that of the first second.
+  // So many that their rate is not that of the first seconds, in which the code of a road is compiled.
   'notes of five words': { count: 1_000, text: noteText, arrival: 'one request' },
-  'notes, a request each': { count: 600, text: noteText, arrival: 'a request each' },
-  'abstracts of 1,000 characters': { count: 120, text: (n: number) => proseText(n, 1_000), arrival: 'one request' },
-  'texts of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), arrival: 'one request' },
-  'files of 8 KiB': { count: 30, text: (n: number) => proseText(n, 8 * 1024), arrival: 'files' },
+  'notes, a request each': { count: 1_500, text: noteText, arrival: 'a request each' },
+  'notes, a form each': { count: 1_500, text: noteText, arrival: 'a form each' },
+  'abstracts of 1,000 characters': { count: 480, text: (n: number) => proseText(n, 1_000), arrival: 'one request' },
+  'texts of 8 KiB': { count: 60, text: (n: number) => proseText(n, 8 * 1024), arrival: 'one request' },
+  'files of 8 KiB': { count: 60, text: (n: number) => proseText(n, 8 * 1024), arrival: 'files' },
 } as const;
 type Kind = (typeof KINDS)[keyof typeof KINDS];
 
-/** Clients that send the items that arrive in a request each. */
+/** Clients that send the items that arrive in a request or a form each. */
 const CLIENTS = 16;
 
 /** Items of each kind that are indexed before anything is measured. */
@@ -89,7 +90,10 @@ async function index(
   return measureUnits(instance, count, async () => {
     if (arrival === 'files') await upload(instance, database, entries);
     else if (arrival === 'one request') await ingest(instance, database, 'memories', entries);
-    else await runConcurrently(count, CLIENTS, (n) => ingest(instance, database, 'memories', [entries[n]!]));
+    else {
+      const send = arrival === 'a form each' ? ingest : ingestJson;
+      await runConcurrently(count, CLIENTS, (n) => send(instance, database, 'memories', [entries[n]!]));
+    }
     await receiver.reached(target);
     const completed = { database, indexing_status: 'completed' } as const;
     while ((await instance.collections.items.countDocuments(completed)) < count) await wait(20);

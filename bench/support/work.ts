@@ -9,7 +9,7 @@ export async function createDatabase(access: ApiAccess, database: string, settin
 }
 
 /**
- * Sends one ingest request; the items are indexed later.
+ * Sends one ingest request, a form; the items are indexed later.
  * @param field `memories` or `app_knowledge`
  */
 export async function ingest(
@@ -22,6 +22,16 @@ export async function ingest(
   form.set('database', database);
   form.set(field, JSON.stringify(entries));
   await call(access, 'POST', '/context/ingest', form);
+}
+
+/** The same as a JSON body, of up to 1 MiB. */
+export async function ingestJson(
+  access: ApiAccess,
+  database: string,
+  field: string,
+  entries: readonly object[],
+): Promise<void> {
+  await call(access, 'POST', '/context/ingest', { database, [field]: entries });
 }
 
 /** Ingests generated memories of about 2 KB with the ids `<prefix>-0`, `<prefix>-1`, …; all texts are different. */
