@@ -7,8 +7,10 @@ import { findChromium, launchChromium } from './browser.js';
 import { eventually, PATIENCE_MS } from './eventually.js';
 
 const chromium = findChromium();
-/** A block of tests that need Chromium. */
-export const inChromium = chromium ? describe : describe.skip;
+/** A block of tests that need Chromium. A function, because `describe.skip` belongs to one test file, and this module to all. */
+export function inChromium(title: string, tests: () => void): void {
+  (chromium ? describe : describe.skip)(title, tests);
+}
 if (!chromium) console.warn('skipped: tests in a browser need Chromium on the path, or at CHROMIUM_PATH');
 
 const WIDE = { width: 1400, height: 900 };
