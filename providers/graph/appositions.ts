@@ -31,12 +31,19 @@ export function takeAppositions(phrases: readonly Phrase[]): { phrases: Phrase[]
       kept.push({ ...found.description.name, preposition: (phrase as Noun).preposition });
       at = found.to;
     } else {
-      if (phrase.kind === 'noun' && phrase.isName && phrase.noun !== '')
+      if (phrase.kind === 'noun' && phrase.isName && phrase.noun !== '' && !standsBeforeSubject(phrases, at))
         descriptions.push(describe(phrase, phrase, []));
       kept.push(phrase);
     }
   }
   return { phrases: kept, descriptions };
+}
+
+/** "Under her leadership Acme bought": two phrases, because the verb needs a subject. */
+function standsBeforeSubject(phrases: readonly Phrase[], at: number): boolean {
+  const [before, noun, next] = [phrases[at - 1], phrases[at] as Noun, phrases[at + 1]];
+  const begins = before === undefined || before.kind === 'comma' || before.kind === 'and';
+  return begins && noun.preposition !== '' && next?.kind === 'verb' && !isRole(noun.noun);
 }
 
 /** "the city of Port Vellin" */
@@ -117,6 +124,12 @@ function typeBy(noun: string): EntityType {
   return isRole(noun) ? 'person' : 'name';
 }
 
+/** "her sisters Charlotte and Anne": each is a sister. */
+function singular({ words, noun }: Noun): string {
+  const last = words.lastIndexOf(' ') + 1;
+  return words.slice(last).toLowerCase() === noun ? words : words.slice(0, last) + noun;
+}
+
 function describe(name: Noun, by: Noun, complements: readonly Noun[]): Description {
   const statements: Statement[] = [];
   // A description shows that the capital letter is that of a name.
@@ -124,8 +137,9 @@ function describe(name: Noun, by: Noun, complements: readonly Noun[]): Descripti
   if (name.entity?.type === 'name') name.entity.type = typeBy(by.noun);
   const concept = by === name ? by.title : by.entity;
   if (concept) statements.push({ source: name, relation: 'is', target: { entity: concept } });
-  if (by.possessor) statements.push({ source: name, relation: `is ${by.words} of`, target: by.possessor });
+  const words = singular(by);
+  if (by.possessor) statements.push({ source: name, relation: `is ${words} of`, target: by.possessor });
   for (const target of complements)
-    statements.push({ source: name, relation: `is ${by.words} ${target.preposition}`, target });
+    statements.push({ source: name, relation: `is ${words} ${target.preposition}`, target });
   return { name, by, noun: by.noun, statements };
 }

@@ -16,7 +16,9 @@ export function startsClause(phrases: readonly Phrase[], at: number): boolean {
   const isNominative = /^(he|she|it|they|we|i)$/.test(noun.pronoun);
   const reports = last?.kind === 'verb' && REPORTING.test(last.lemma);
   const isBoundary = last?.kind === 'comma' || last?.kind === 'and' || reports;
-  return (isBoundary || isNominative) && verbFollows(phrases, at);
+  // "opened it in 2022 after Brandenburg granted": a pronoun has its verb beside it.
+  if (isNominative && !isBoundary) return phrases[at + 1]?.kind === 'verb' && isFiniteVerb(phrases, at + 1);
+  return isBoundary && verbFollows(phrases, at);
 }
 
 /** "after Anna left", ", and in 1708 he entered" */
@@ -47,7 +49,7 @@ function isFiniteVerb(phrases: readonly Phrase[], at: number): boolean {
   return !hasAgent(phrases, at + 1);
 }
 
-function hasAgent(phrases: readonly Phrase[], at: number): boolean {
+export function hasAgent(phrases: readonly Phrase[], at: number): boolean {
   const next = phrases[at];
   return next?.kind === 'noun' && next.preposition === 'by' && !/^\d/.test(next.words);
 }

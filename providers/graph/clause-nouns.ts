@@ -69,8 +69,12 @@ function isListed(phrases: readonly Phrase[], start: number): boolean {
 
 /** "Ruth Meyer of Kepler Bank", "the Charité in Berlin" */
 function describe(reading: ClauseReading, head: Noun, noun: Noun): void {
-  const { entity } = head;
-  if (!entity || !head.isName || !noun.isName) return;
+  const { entity, possessor, words } = head;
+  if (!noun.isName) return;
+  // "Tesla's factory in Berlin"
+  if (!entity && possessor?.entity && /^(in|at|near)$/.test(noun.preposition))
+    reading.state(possessor, `${words} ${noun.preposition}`, noun);
+  if (!entity || !head.isName) return;
   const isMember =
     (entity.type === 'person' && /^(of|at|from)$/.test(noun.preposition)) ||
     (entity.type === 'name' && noun.preposition === 'of' && entity.name.includes(' '));
@@ -119,10 +123,17 @@ function stateObject(reading: ClauseReading, verb: Verb, relation: string, noun:
   const isEarly = verb.form === 'participle' || verb.form === 'gerund';
   if (isEarly && subjects.length === 0 && reading.outer.length === 0) reading.early.push({ relation, target: noun });
   for (const subject of subjects) {
-    if (!stateOwner(reading, subject, verb, noun)) reading.state(subject, relation, noun);
+    if (!stateOwner(reading, subject, verb, noun)) stateOf(reading, subject, relation, noun);
     // "licensed Tesla's patents"
     if (noun.possessor && !noun.isName) reading.state(subject, `${relation} ${noun.words} of`, noun.possessor);
   }
+}
+
+/** "Kahlo's paintings hang in Mexico": of things without a name, their owner is known. */
+function stateOf(reading: ClauseReading, subject: Noun, relation: string, noun: Noun): void {
+  const { possessor, entity, words } = subject;
+  if (possessor?.entity && !entity && noun.isName) reading.state(possessor, `${words} ${relation}`, noun);
+  else reading.state(subject, relation, noun);
 }
 
 /** "Its largest shareholder is the Wallner family": the object is what the subject of the sentence describes. */

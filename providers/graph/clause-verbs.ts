@@ -1,5 +1,5 @@
 /** Which clause a verb belongs to, and who its subject is. */
-import { isReduced, TEMPORAL } from './clause-boundaries.js';
+import { hasAgent, isReduced, TEMPORAL } from './clause-boundaries.js';
 import type { ClauseReading } from './clause-reading.js';
 import type { Noun, Phrase, Verb } from './phrases.js';
 
@@ -63,12 +63,21 @@ function readNextVerb(reading: ClauseReading, verb: Verb, at: number): void {
     // "which makes cups, and sold it": after a comma the main clause goes on.
     if (reading.phrases[at - 2]?.kind === 'comma' && isEmbedded) reading.resume();
   } else if (last?.kind === 'comma' && isEmbedded) reading.resume();
-  else if (last?.kind === 'noun' && verb.form === 'participle' && !reading.outerWaits()) {
+  else if (last?.kind === 'comma' && isAside(reading, verb, at)) {
+    readReduced(reading, verb, reading.phrases[at - 2] as Noun);
+    return;
+  } else if (last?.kind === 'noun' && verb.form === 'participle' && !reading.outerWaits()) {
     readReduced(reading, verb, last);
     return;
   } else if (isEmbedded) reading.resume();
   else if (last?.kind === 'noun' && last.preposition === '') makeSubject(reading, last);
   goOn(reading, verb);
+}
+
+/** "sailed on the Malizia, skippered by Boris": a participle after a comma, and not the next verb of a list. */
+function isAside({ clause, phrases }: ClauseReading, verb: Verb, at: number): boolean {
+  const isPassive = /^(was|were|is|are|has been|have been|had been)\b/.test(clause.verb!.words);
+  return verb.form === 'participle' && !isPassive && phrases[at - 2]?.kind === 'noun' && hasAgent(phrases, at + 1);
 }
 
 /** "The mill built by Anna was sold": a participle with its noun is a clause of its own. */

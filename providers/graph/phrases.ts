@@ -52,8 +52,9 @@ export function readPhrases({ tokens }: Sentence, found: readonly Noun[]): Phras
       if (noun) at = noun.to;
       continue;
     }
-    if (word === 'according' && tokens[at + 1]?.text === 'to') {
-      preposition = 'according to';
+    const both = `${word} ${tokens[at + 1]?.text}`;
+    if (both === 'according to' || both === 'such as') {
+      preposition = both;
       at++;
       continue;
     }

@@ -3,9 +3,13 @@ import type { EntityType } from '../../domain/content/graph.js';
 import { classifyName, HONORIFIC, LEGAL_FORM, ORGANIZATION, TITLE_END, TITLE_WORD } from './classify-name.js';
 import type { Mention } from './mention.js';
 import type { Token } from './read-sentences.js';
-import { isDemonym, usualTag } from './vocabulary.js';
+import { isDemonym, isKnownOrganization, isPlural, needsActor, usualTag } from './vocabulary.js';
 
 const MAX_WORDS = 6;
+/** "World's Fair" */
+const EVENT = /^(fair|cup|day|championships?|open|games)$/i;
+const DAY_OR_MONTH =
+  /^(january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday)$/i;
 
 /** A proper noun with a capital letter; the tagger alone mistakes some words for names. */
 export const isName = (token: Token | undefined) => token?.pos === 'PROPN' && /^\p{Lu}/u.test(token.text);
@@ -30,27 +34,48 @@ export function readName(
     const next = tokens[to + 1];
     if (!next || startsDate(to + 1)) break;
     const goesOn = isName(tokens[to + 2]) && !startsDate(to + 2);
+    // "On Monday the Commission"
     const joins =
       goesOn &&
+      !DAY_OR_MONTH.test(tokens[to]!.text) &&
       (next.text !== 'of' || mayHaveOf(tokens, start, to)) &&
       /^(of|&|de|van|von|der|la|del|di|da|the|el|al|ibn|bin)$/.test(next.text);
     const isPrize = next.text === 'in' && goesOn && /^(prize|award|medal)$/i.test(tokens[to]!.text);
-    const owns = /^['’]s$/.test(next.text) && goesOn && ORGANIZATION.test(tokens[to + 2]!.text);
+    const owns =
+      /^['’]s$/.test(next.text) &&
+      goesOn &&
+      (ORGANIZATION.test(tokens[to + 2]!.text) || EVENT.test(tokens[to + 2]!.text));
+    // "the Thirty Years' War"
+    const isPlural = /^['’]$/.test(next.text) && next.joined && goesOn && isCommonPlural(tokens[to]!.text);
     if (isName(next) || (LEGAL_FORM.test(next.text) && /^[A-Z]/.test(next.text))) to += 1;
-    else if (joins || owns || isPrize) to += 2;
+    else if (joins || owns || isPrize || isPlural) to += 2;
     else break;
   }
   const number = tokens[to + 1];
   const isNumbered =
-    number && /^\d+(\.\d+)*$/.test(number.text) && !startsDate(to + 1) && tokens[to + 2]?.pos !== 'NOUN';
+    number &&
+    /^\d+(\.\d+)*$/.test(number.text) &&
+    !startsDate(to + 1) &&
+    !/^(NOUN|NUM|SYM)$/.test(tokens[to + 2]?.pos ?? '');
   if (isNumbered) to += 1;
   const whole = textOf(tokens, start, to);
   const from = isNamedAfterPerson(whole) ? start : afterTitle(tokens, start, to);
   const name = textOf(tokens, from, to);
-  const type = isDemonym(name) ? 'concept' : typeOf(name, tokens[from - 1]?.text);
-  const doubtful = start === 0 && from === to && type === 'name' && usualTag(name) !== '';
+  const type = !name.includes(' ') && isDemonym(name) ? 'concept' : typeOf(name, tokens[from - 1]?.text);
+  const doubtful = start === 0 && from === to && type === 'name' && !showsName(tokens, to);
   const title = from > start ? { title: textOf(tokens, start, from - 1).toLowerCase() } : {};
   return { mention: { name: isNoise(name) ? '' : name, type, from, doubtful, ...title }, to };
+}
+
+/** "workers", "years": with an apostrophe, a part of a name rather than an owner. */
+const isCommonPlural = (word: string) => usualTag(word) === 'NOUN' && isPlural(word);
+
+/** Whether the first word of a sentence is a name, although a capital letter alone does not show that there. */
+function showsName(tokens: readonly Token[], at: number): boolean {
+  const { text } = tokens[at]!;
+  const next = tokens[at + 1];
+  const actsAlone = next?.pos === 'VERB' && needsActor(next.lemma) && !isPlural(text);
+  return usualTag(text) === '' || /\p{Ll}\p{Lu}/u.test(text) || isKnownOrganization(text) || actsAlone;
 }
 
 /** "the Rosetta Stone": no person, whatever its words are. */
@@ -89,9 +114,7 @@ function isNoise(name: string): boolean {
     name.length < 2 ||
     name.length > 80 ||
     !/\p{L}{2}/u.test(name) ||
-    /^(january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday)$/i.test(
-      name,
-    ) ||
+    DAY_OR_MONTH.test(name) ||
     /^\p{Lu}\p{Ll}$|^(UTC|GMT|CET|CEST|EST|PST|AM|PM|[KMGT]i?B)$/u.test(name) ||
     /https?:|[@{}<>|\\]/.test(name)
   );

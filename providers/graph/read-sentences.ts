@@ -29,10 +29,16 @@ function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Se
     if (tagged.tokens.length > MAX_TOKENS) return [];
     const sentence = joinHyphens(tagged);
     const tokens = repairTags(sentence.tokens, names);
-    const known = sentence.dates.map(([from, to]) => withYear(tokens, ...withoutPreposition(tokens, from, to)));
+    const known = sentence.dates
+      .filter((range) => !namesEvent(tokens, ...range))
+      .map(([from, to]) => withYear(tokens, ...withoutPreposition(tokens, from, to)));
     return [{ text: original, tokens, dates: [...known, ...years(tokens, known)] }];
   });
 }
+
+/** "the 1889 World's Fair": the year belongs to the name. */
+const namesEvent = (tokens: readonly Token[], from: number, to: number): boolean =>
+  from === to && tokens[from - 1]?.pos === 'DET' && /^(NOUN|PROPN)$/.test(tokens[to + 1]?.pos ?? '');
 
 /** The library takes "by March 2025" for a date. */
 const withoutPreposition = (tokens: readonly Token[], from: number, to: number): [number, number] =>

@@ -59,7 +59,9 @@ export function relationOf(phrases: readonly Phrase[], clause: Clause, at: numbe
 
 /** "added support for": an object that is no entity is part of what is said. */
 function withObject(verb: string, head: Noun, { preposition, entity }: Noun): string {
-  const isSaid = /^(for|with|to|on|against|into|from|over)$/.test(preposition) && entity?.type !== 'date';
+  // "sold its plant in Leipzig": the plant is there.
+  const isPlace = head.possessor !== null && /^(in|at|near)$/.test(preposition);
+  const isSaid = (isPlace || /^(for|with|to|on|against|into|from|over)$/.test(preposition)) && entity?.type !== 'date';
   const isObject = head.preposition === '' && head.entity === null && /^\p{L}/u.test(head.words);
   return isSaid && isObject ? `${verb} ${head.words} ${preposition}` : `${verb} ${preposition}`;
 }

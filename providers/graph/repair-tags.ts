@@ -1,7 +1,15 @@
 import { OFFICE } from './classify-name.js';
 import { CODE_WORD } from './plain-prose.js';
 import type { Token } from './tagger.js';
-import { canBePluralVerb, canBeVerb, isPlural, isRole, usualTag } from './vocabulary.js';
+import {
+  canBePluralVerb,
+  canBeVerb,
+  isKnownOrganization,
+  isPlural,
+  isRole,
+  needsActor,
+  usualTag,
+} from './vocabulary.js';
 
 const MODAL = /^(will|would|can|could|shall|should|may|might|must|'ll)$/i;
 const ARTICLE = /^(the|a|an|every|each|no|its|their|his|our|my|your)$/i;
@@ -37,15 +45,19 @@ function inCapitals(tokens: readonly Token[]): boolean {
 
 /** `SECRET`, `NAMES`: a common word in capitals. Short ones (`US`, `AID`) and unknown ones (`BASF`) are names. */
 const isConstant = ({ text }: Token) =>
-  /^[A-Z]{4,}$/.test(text) && /^(NOUN|VERB|ADJ|ADV|DET|ADP)$/.test(usualTag(text));
+  /^[A-Z]{4,}$/.test(text) && /^(NOUN|VERB|ADJ|ADV|DET|ADP)$/.test(usualTag(text)) && !isKnownOrganization(text);
 
 /** The first word has a capital letter anyway: "Shares in", "Captain Aas", "Rubber barons" begin with common words. */
 function firstWord(tokens: readonly Token[], names: ReadonlySet<string>): string {
   const [{ text, pos }, next] = tokens as [Token, Token | undefined];
   if (/^thanks$/i.test(text) || isOffice(text, next)) return 'NOUN';
-  const isKnownName = names.has(text) || /^\p{Lu}{2,}$/u.test(text);
+  // "Doctors Without Borders"
+  const beginsName = next !== undefined && CAPITAL.test(next.text) && usualTag(next.text) === 'ADP';
+  const isKnownName = names.has(text) || /^\p{Lu}{2,}$/u.test(text) || beginsName;
   if (isKnownName && /^(NOUN|VERB|ADJ|X)$/.test(pos)) return 'PROPN';
-  if (pos !== 'PROPN' || names.has(text) || !next || !/^\p{Lu}\p{Ll}+$/u.test(text)) return pos;
+  // "Oracle bought Sun": a common noun would have an article.
+  if (pos === 'NOUN' && next?.pos === 'VERB' && needsActor(next.lemma) && !isPlural(text)) return 'PROPN';
+  if (pos !== 'PROPN' || isKnownName || !next || !/^\p{Lu}\p{Ll}+$/u.test(text)) return pos;
   const usual = usualTag(text);
   const isCommon = /^(NOUN|ADJ|ADV)$/.test(usual);
   if (next.pos === 'PROPN') return isRole(text) || /^(rival|former|unlike|current)$/i.test(text) ? 'NOUN' : pos;
@@ -65,7 +77,9 @@ function capitalised(tokens: readonly Token[], at: number): string {
   const before = tokens[at - 1]!;
   if (isOffice(text, tokens[at + 1]) && before.pos !== 'PROPN' && before.text !== 'The') return 'NOUN';
   const isPartOfName = pos === 'DET' && text !== 'The' && tokens[at + 1]?.pos === 'PROPN';
-  if (isPartOfName) return 'PROPN';
+  // "the Thirty Years' War"
+  const isNumberOfName = pos === 'NUM' && /^\p{Lu}\p{Ll}/u.test(text) && CAPITAL.test(tokens[at + 1]?.text ?? '');
+  if (isPartOfName || isNumberOfName) return 'PROPN';
   // "Helsinki-based"
   if (/-\p{Ll}+$/u.test(text)) return pos;
   const opensQuote = /^["“”‘'(:]$/.test(before.text) || /^(PRON|DET|NUM)$/.test(pos) || text.length < 2;
@@ -89,7 +103,16 @@ function smallWord(tokens: readonly Token[], at: number): string {
   // "stopped accepting cards", "RFC 8446, which Eric Rescorla edited,"
   if (pos === 'ADJ' && /ing$/.test(text) && /^(stop|start|begin|keep|continue|avoid)$/.test(before.lemma))
     return 'VERB';
-  if (pos === 'ADJ' && /ed$/.test(text) && before.pos === 'PROPN' && next?.pos === 'PUNCT') return 'VERB';
+  if (pos === 'ADJ' && /ed$/.test(text) && before.pos === 'PROPN') {
+    // "Frida Kahlo married Diego Rivera"
+    const isOnlyVerb = /^(PROPN|DET|PRON|ADP)$/.test(next?.pos ?? '') && !hasVerb(tokens, at);
+    if (next?.pos === 'PUNCT' || isOnlyVerb) return 'VERB';
+  }
+  // "became part of", "resigned as chief executive"
+  if (text === 'part' && next?.text === 'of') return 'NOUN';
+  const leadsNoun =
+    next && (/^(NOUN|DET|PROPN)$/.test(next.pos) || (next.pos === 'ADJ' && tokens[at + 2]?.pos === 'NOUN'));
+  if (text === 'as' && pos === 'ADV' && leadsNoun && /^(VERB|NOUN|PROPN)$/.test(before.pos)) return 'ADP';
   // "software that checks contracts"
   if (pos === 'DET' && text === 'that' && /^(NOUN|PROPN)$/.test(before.pos) && canBeVerb(next?.text ?? ''))
     return 'PRON';
@@ -106,7 +129,7 @@ function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
   if (!before || /^\p{Lu}/u.test(tokens[at]!.text)) return false;
   // "Supercell, which Tencent controls, earned"
   const nearby = tokens.slice(Math.max(0, at - 4), at);
-  const isRelativeEnd = next?.text === ',' && nearby.some(({ text }) => /^(which|that|whom)$/.test(text));
+  const isRelativeEnd = /^[,.]$/.test(next?.text ?? '') && nearby.some(({ text }) => /^(which|that|whom)$/.test(text));
   const isObject =
     (before.pos === 'PROPN' || before.pos === 'CCONJ' || POINTS_BACK.test(before.text)) &&
     next?.pos === 'NOUN' &&

@@ -129,7 +129,7 @@ export class Discourse {
       return this.participants.find({ fits, mayBeBare: false }, clause, true);
     }
     if (!COMPANY.test(noun.noun)) return null;
-    const company = this.ofOrganization(clause, true);
+    const company = this.ofOrganization(clause, role === 'subject');
     if (company) return company;
     const mayBeOne = ({ entity }: Participant) =>
       entity !== null && this.names.typeOf(entity) === 'name' && !entity.name.includes(' ');
@@ -180,5 +180,5 @@ function joined(list: readonly Noun[] | undefined, roleAt: ReadonlyMap<number, R
   return isOne ? list!.flatMap(({ entity }) => entity ?? []) : undefined;
 }
 
-/** "the company", "the Danish company" */
-const isUnspecific = ({ words, noun }: Noun) => words === noun || /^\p{Lu}\p{L}+ \p{Ll}+$/u.test(words);
+/** "the company", "the Danish company", "the Munich-based company" */
+const isUnspecific = ({ words, noun }: Noun) => words === noun || /^\p{Lu}[\p{L}-]+ \p{Ll}+$/u.test(words);

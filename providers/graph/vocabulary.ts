@@ -35,6 +35,15 @@ export const isOrganizationNoun = (noun: string): boolean =>
     noun,
   );
 
+/** "acquire", "publish": what a company or a person does, and neither coffee nor traffic. */
+export const needsActor = (verb: string): boolean =>
+  /^(acquire|appoint|buy|deliver|develop|employ|fine|hire|invest|launch|license|maintain|manufacture|operate|own|partner|publish|release|sell|sign|sponsor|sue|supply|unveil)$/.test(
+    verb,
+  );
+
+/** "NATO", "Visa": a name, although a common word may be written like that. */
+export const isKnownOrganization = (word: string): boolean => listed(word).has('Organization');
+
 /** "engineer", "captain": what a person does. */
 export const isRole = (noun: string): boolean =>
   !isOrganizationNoun(noun) && (KINSHIP.test(noun) || listed(noun.toLowerCase()).has('Actor'));

@@ -136,9 +136,103 @@ describe('references', () => {
     );
   });
 
+  test('a company by its seat is the company that was named, and not the subject of the same clause', () => {
+    expect(stated('Toyo Steel left Osaka. The Kobe-based company sells to Honda.')).toContain(
+      'Toyo Steel | sells to | Honda',
+    );
+    expect(stated('OpenAI moved to Berlin. Microsoft has invested in the company.')).toContain(
+      'Microsoft | has invested in | OpenAI',
+    );
+  });
+
   test('a reference with two possible meanings has none', () => {
     expect(stated('Anna Berg met Clara Holm. She works for Microsoft.')).toEqual(['Anna Berg | met | Clara Holm']);
     expect(stated('Acme Corp sued Globex Ltd. The company sells to BMW.')).toEqual(['Acme Corp | sued | Globex Ltd']);
+  });
+});
+
+describe('names', () => {
+  test('a nationality is a part of a longer name', () => {
+    expect(stated('The French Revolution began in 1789. The Dutch Republic was recognised by Spain.')).toEqual([
+      'French Revolution | began in | 1789',
+      'Dutch Republic | was recognised by | Spain',
+    ]);
+  });
+
+  test('an apostrophe, a year and a preposition do not end a name that they belong to', () => {
+    expect(stated("The Treaty of Westphalia ended the Thirty Years' War in 1648.")).toContain(
+      "Treaty of Westphalia | ended | Thirty Years' War",
+    );
+    expect(stated("The Eiffel Tower was built by Gustave Eiffel for the 1889 World's Fair.")).toEqual([
+      'Eiffel Tower | was built by | Gustave Eiffel',
+      "Eiffel Tower | was built for | World's Fair",
+    ]);
+    expect(stated('Doctors Without Borders opened a clinic in Khartoum.')).toEqual([
+      'Doctors Without Borders | opened in | Khartoum',
+    ]);
+  });
+
+  test('a day before a name and an amount after it are no part of it', () => {
+    expect(stated('On Monday the European Commission fined Apple 500 million euros.')).toEqual([
+      'European Commission | fined | Apple',
+    ]);
+  });
+
+  test('the first word of a sentence is a name where it acts, or is written like a name', () => {
+    expect(stated('Confluent maintains the Schema Registry.')).toEqual(['Confluent | maintains | Schema Registry']);
+    expect(stated('Airbus delivered the jet to Qatar Airways.')).toEqual(['Airbus | delivered jet to | Qatar Airways']);
+    expect(stated('OpenAI was founded by Sam Altman. Finland joined NATO.')).toEqual([
+      'OpenAI | was founded by | Sam Altman',
+      'Finland | joined | NATO',
+    ]);
+    expect(stated('Coffee grows in Ethiopia. Research moved to Poland.')).toEqual([]);
+  });
+});
+
+describe('verbs and their objects', () => {
+  test('a past form that the tagger takes for an adjective is the verb', () => {
+    expect(stated('Frida Kahlo married Diego Rivera in 1929.')).toEqual([
+      'Frida Kahlo | married | Diego Rivera',
+      'Frida Kahlo | married in | 1929',
+    ]);
+  });
+
+  test('a pronoun that is an object is not the subject of a later verb', () => {
+    expect(stated('Volvo opened it in 2022 after Brandenburg granted a permit.')).toEqual(['Volvo | opened in | 2022']);
+  });
+
+  test('a participle after a comma belongs to the noun before it', () => {
+    expect(stated('Greta Holm sailed on the yacht Malizia II, skippered by Boris Herrmann.')).toEqual([
+      'Greta Holm | sailed on | Malizia II',
+      'Malizia II | was skippered by | Boris Herrmann',
+    ]);
+  });
+
+  test('what a name owns is where it is, and does what it does', () => {
+    expect(stated("Tesla's factory in Berlin employs 12,000 people.")).toEqual(['Tesla | factory in | Berlin']);
+    expect(stated("Frida Kahlo's paintings hang in the Museo Dolores Olmedo.")).toEqual([
+      'Frida Kahlo | paintings hang in | Museo Dolores Olmedo',
+    ]);
+    expect(stated('Siemens sold its plant in Leipzig to ABB.')).toEqual([
+      'Siemens | sold plant in | Leipzig',
+      'Siemens | sold to | ABB',
+    ]);
+  });
+
+  test('an office and a part keep their words', () => {
+    expect(stated('Hein Schumacher succeeded Alan Jope as chief executive. Vyborg became part of Finland.')).toEqual([
+      'Hein Schumacher | succeeded | Alan Jope',
+      'Hein Schumacher | succeeded as | chief executive',
+      'Vyborg | became part of | Finland',
+    ]);
+  });
+
+  test('examples are no objects, and a noun before a subject describes nothing', () => {
+    expect(stated('Spotify pays owners such as Universal Music.')).toEqual([]);
+    expect(stated('Lisa Su runs AMD. Under her leadership AMD bought Xilinx.')).toEqual([
+      'Lisa Su | runs | AMD',
+      'AMD | bought | Xilinx',
+    ]);
   });
 });
 
