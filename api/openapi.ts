@@ -13,6 +13,7 @@ import { addCodeSamples } from './code-samples.js';
 import type { Envelope } from './envelope.js';
 import { renameAllFields, renameSchemaFields } from './field-names.js';
 import { idempotencyKeySchema } from './idempotency.js';
+import { allowNullFields } from './nullable-fields.js';
 import { examplePathValue, named, operationIdOf } from './openapi-names.js';
 import { type Deprecation, type Operation, scopeOf } from './operation.js';
 import { listRoutes, type Route, type Service, type ServiceDocument } from './service.js';
@@ -75,6 +76,7 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
       },
     },
   );
+  allowNullFields(document);
   return addCodeSamples(document);
 }
 

@@ -145,6 +145,8 @@ function configuration({
     organisation_key: `bearer = "${api}"`,
     crew_key: `bearer = "${crew}"`,
     payment_key: `api_key = "${payment}"`,
+    // The token of no link.
+    review_token: `bearer = "none"`,
     operator_token: `bearer = "${operator}"`,
   };
   return [

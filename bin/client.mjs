@@ -60,7 +60,7 @@ export function prepare(document) {
 function withoutConditions(value) {
   const { anyOf, ...schema } = value?.properties ? value : {};
   const areConditions = anyOf?.every((option) =>
-    Object.keys(option).every((key) => key === 'required' || key === 'properties'),
+    Object.keys(option).every((key) => /^(required|properties|not)$/.test(key)),
   );
   return areConditions ? schema : value;
 }

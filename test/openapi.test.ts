@@ -131,6 +131,34 @@ describe('/openapi.json', () => {
     }
   });
 
+  test('lets optional fields of JSON be null, except where a condition requires them', () => {
+    const matches = createSchemaChecker(document);
+    const at =
+      (method: string, path: string, type = 'application/json') =>
+      (body: object) =>
+        matches(['paths', path, method, 'requestBody', 'content', type, 'schema'], body);
+    const database = at('post', '/databases');
+    const withField = (field: object) =>
+      database({ database: 'd', database_metadata_schema: [{ name: 'f', ...field }] });
+    expect(database({ database: 'd', database_metadata_schema: null })).toBe(true);
+    expect(database({ database: null })).toBe(false);
+    expect(withField({ data_type: 'BOOL', enable_match: null, max_length: null })).toBe(true);
+    expect(withField({ data_type: 'BOOL', max_length: 5 })).toBe(false);
+    const change = at('patch', '/context/{id}');
+    expect(change({ database: 'd', metadata: {}, additional_metadata: null })).toBe(true);
+    expect(change({ database: 'd', metadata: null })).toBe(false);
+    const secret = at('post', '/webhooks/indexing/signing-secret');
+    const own = 'sixteen characters';
+    expect(secret({ signing_secret: own, generate_signing_secret: null })).toBe(true);
+    expect(secret({ signing_secret: own, generate_signing_secret: true })).toBe(false);
+    const decision = at('post', '/review/decision');
+    expect(decision({ is_approve: true, human_feedback: null })).toBe(true);
+    expect(decision({ is_approve: false, human_feedback: null })).toBe(false);
+    const form = at('post', '/context/ingest', 'multipart/form-data');
+    expect(form({ database: 'd', memories: [{ text: 'A note.', id: null }] })).toBe(true);
+    expect(form({ database: 'd', memories: [{ text: 'A note.' }], collection: null })).toBe(false);
+  });
+
   test('lists the routes that take an Idempotency-Key, and describes all webhooks', () => {
     const idempotent = Object.entries<Document>(document.paths).filter(([, { post }]) =>
       post?.parameters.some(({ name }: { name: string }) => name === 'Idempotency-Key'),

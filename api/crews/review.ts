@@ -49,7 +49,14 @@ export function reviewService(deps: ReviewDependencies): Service {
         unscoped: true,
       },
       invalidInputIs400: true,
-      errors: ['INVALID_PARAMETERS', 'NOT_FOUND', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'],
+      errors: [
+        'INVALID_PARAMETERS',
+        'UNAUTHORIZED',
+        'NOT_FOUND',
+        'RATE_LIMITED',
+        'INTERNAL_ERROR',
+        'SERVICE_UNAVAILABLE',
+      ],
     },
   };
 }
@@ -131,12 +138,17 @@ function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
 
   return router;
 
-  /** @throws ServiceError NOT_FOUND, the same for a link that is wrong, was revoked, or whose execution is not stored any more */
+  /**
+   * @throws ServiceError UNAUTHORIZED without a token; NOT_FOUND, the same for a link that is wrong, was revoked, or whose
+   * execution is not stored any more
+   */
   async function requireLink(
     ctx: RequestContext,
   ): Promise<{ execution: CrewExecutionRecord; task: CrewTaskRecord; attempt: number }> {
     const token = /^Bearer ([\w.-]{1,1024})$/i.exec(ctx.get('Authorization'))?.[1];
-    const read = token === undefined ? null : readReviewToken(token);
+    if (token === undefined)
+      throw new ServiceError('UNAUTHORIZED', 'The header Authorization must have the token of a link.');
+    const read = readReviewToken(token);
     const execution = read && (await deps.crewExecutions.getById(read.ref.org, read.ref.execution));
     const task = read && execution?.tasks[read.ref.task];
     if (!task || !read.isGenuine(execution!)) {

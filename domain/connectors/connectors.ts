@@ -91,12 +91,15 @@ const s3SettingsSchema = z
   })
   .strict();
 
+/** A value that requests carry in a header. */
+const inHeader = z.string().regex(/^[!-~]*$/, 'must be printable ASCII without spaces');
+
 /** Stored sealed, and never part of a response. */
 const s3CredentialsSchema = z
   .object({
-    access_key_id: z.string().min(1).max(256),
+    access_key_id: inHeader.min(1).max(256),
     secret_access_key: z.string().min(1).max(1024),
-    session_token: z.string().min(1).max(4096).optional(),
+    session_token: inHeader.min(1).max(4096).optional(),
   })
   .strict();
 export type S3Credentials = z.output<typeof s3CredentialsSchema>;

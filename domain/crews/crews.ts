@@ -161,7 +161,8 @@ export const reviewDecisionSchema = z
   .refine(({ is_approve, human_feedback }) => is_approve || human_feedback !== undefined, {
     message: 'is required to reject an output',
     path: ['human_feedback'],
-  });
+  })
+  .meta({ anyOf: [{ properties: { is_approve: { const: true } } }, { required: ['human_feedback'] }] });
 
 /** Receivers of an execution's callbacks; null when there is no receiver. */
 export interface WebhookUrls {

@@ -76,7 +76,7 @@ export const createAuthenticationSchema = z.object({
     .optional(),
   webhook_url: text
     .optional()
-    .meta({ description: 'An https URL, which gets a callback when the authentication has ended.' }),
+    .meta({ format: 'uri', description: 'An https URL, which gets a callback when the authentication has ended.' }),
   metadata: z
     .record(z.string().max(40), z.union([z.string().max(500), z.number(), z.boolean()]))
     .refine(

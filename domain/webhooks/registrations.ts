@@ -52,6 +52,12 @@ export const signingSecretRequestSchema = z
   .refine((body) => body.signing_secret === undefined || !body.generate_signing_secret, {
     message: 'signing_secret and generate_signing_secret are mutually exclusive',
     path: ['generate_signing_secret'],
+  })
+  .meta({
+    not: {
+      required: ['signing_secret', 'generate_signing_secret'],
+      properties: { generate_signing_secret: { const: true } },
+    },
   });
 
 /** Failed attempts at one receiver without a success in between. Attempts in quick succession count once. */

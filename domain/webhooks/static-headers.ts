@@ -65,6 +65,9 @@ export const staticHeadersSchema = z
     }
   })
   .meta({
+    maxProperties: MAX_HEADERS,
+    propertyNames: { pattern: NAME.source },
+    additionalProperties: { type: 'string', pattern: VALUE.source },
     description:
       `Headers that the callbacks carry, for receivers behind a gateway, such as \`Authorization\`: at most ${MAX_HEADERS}, of ` +
       `${MAX_HEADER_CHARACTERS} characters together. They are stored encrypted, and only their names are shown. Headers of the ` +

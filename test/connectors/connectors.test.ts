@@ -98,6 +98,15 @@ describe('connectors', () => {
     ['an interval of zero', { schedule: { every: 0 } }, 422],
     ['an unknown database', { database: 'nowhere' }, 404],
     ['credentials in a URL', { settings: { urls: ['https://me:secret@example.org/'] } }, 422],
+    [
+      'a key that no header can carry',
+      {
+        kind: 's3',
+        settings: { endpoint: 'https://s3.example', bucket: 'files' },
+        credentials: { access_key_id: 'AKIA\ud83d', secret_access_key: 's' },
+      },
+      422,
+    ],
   ])('%s is rejected', async (_what, change, status) => {
     const rejected = await api.post('/connectors', { ...web(), ...change });
     expect([rejected.status, rejected.body.success]).toEqual([status, false]);

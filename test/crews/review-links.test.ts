@@ -120,10 +120,10 @@ describe('review links', () => {
       `${subject}.`,
       subject,
       'x',
-      '',
       `${subject}.${signature.slice(1)}`,
     ];
     for (const token of forged) expect([token, (await read(`${apiUrl}/review#${token}`)).status]).toEqual([token, 404]);
+    expect((await read(`${apiUrl}/review#`)).status).toBe(401);
   });
 
   test('lead to a page that runs no foreign code, sends its address to no other site, and decides nothing by itself', async () => {

@@ -5,7 +5,7 @@ import { makeKey, OPERATOR_TOKEN, sharedProduct } from '../support/product.js';
 const env = schemathesisEnvironment();
 if (!env) console.warn('skipped: comparing responses with /openapi.json needs python3 with its package schemathesis');
 
-// The examples of the document, and a few requests of each operation: `npm run bench -- schemathesis` sends many.
+// The examples of the document, its limits, and a few random requests of each operation: `npm run bench -- schemathesis` sends many.
 (env ? test : test.skip)('Schemathesis finds no response that differs from /openapi.json', async () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const { code, report } = await runSchemathesis(env!, {
@@ -13,7 +13,7 @@ if (!env) console.warn('skipped: comparing responses with /openapi.json needs py
     createKey: async (kind) => (await makeKey(mongodbUri, 'schemathesis', kind)).key,
     operatorToken: OPERATOR_TOKEN,
     seed: 1,
-    phases: 'examples,fuzzing',
+    phases: 'examples,coverage,fuzzing',
   });
   expect(code === 0 ? '' : report).toBe('');
   const [selected, tested] = [/Selected: (\d+)\//, /Tested: (\d+)/].map((pattern) => Number(pattern.exec(report)?.[1]));
