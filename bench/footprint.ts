@@ -137,7 +137,7 @@ function hundred(instance: BenchInstance, prefix: string, textOf: (n: number) =>
  */
 function deliverySender({ collections }: BenchInstance, starters: Starters) {
   return async (n: number) => {
-    const record = benchDelivery(newDeliveryId(), n);
+    const record = benchDelivery(newDeliveryId(new Date()), n);
     await collections.deliveries.insertOne(record);
     await starters.startDelivery(record);
   };
@@ -191,7 +191,7 @@ async function measureOnDisk({ collections }: BenchInstance): Promise<Figure[]> 
   const copies = collections.db.collection<typeof delivered>('deliveries');
   for (let from = 0; from < COPIES; from += INSERT_BATCH) {
     const batch = Array.from({ length: INSERT_BATCH }, (_, n) => {
-      const _id = newDeliveryId();
+      const _id = newDeliveryId(new Date());
       return { ...delivered, _id, dedupe_key: `item/${_id}/1`, doc_id: `doc-${from + n}` };
     });
     await copies.insertMany(batch, { ordered: false });

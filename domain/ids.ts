@@ -19,9 +19,13 @@ function nextRandom(): number {
 }
 
 /** Ids sort by creation time, so an index on them grows at one end. */
-const prefixed = (prefix: string) => (): string => `${prefix}_${ulid(undefined, nextRandom).toLowerCase()}`;
+const prefixed =
+  (prefix: string) =>
+  (createdAt?: Date): string =>
+    `${prefix}_${ulid(createdAt?.getTime(), nextRandom).toLowerCase()}`;
 
-export const newDeliveryId = prefixed('dlv');
+/** @param createdAt of the delivery, by the database's clock: lists and filters by time use the id, and show this time */
+export const newDeliveryId: (createdAt: Date) => string = prefixed('dlv');
 /** @returns an id below all ids of deliveries that are created at this time or later. @param ms since 1970 */
 export function lowestDeliveryId(ms: number): string {
   const time = encodeTime(Math.min(Math.max(0, ms), MAX_ULID_MS));

@@ -74,7 +74,7 @@ describe('what Temporal stores', () => {
     return { result, history, text: history + payloadsIn(history).join('\n') };
   }
 
-  const pending = () => deliveryRecord({ _id: newDeliveryId(), org, now: new Date() });
+  const pending = () => deliveryRecord({ _id: newDeliveryId(new Date()), org, now: new Date() });
 
   test('contains the class of a database error, but not its text', async () => {
     // MongoDB's error for a repeated key quotes the key: here, when the delivery is claimed.

@@ -213,7 +213,7 @@ function createFinishJob(deps: FinishJobDependencies) {
       finished = job;
       if (job.webhook_receiver === null) return null;
       return {
-        _id: newDeliveryId(),
+        _id: newDeliveryId(now),
         org: job.org,
         dedupe_key,
         event_type: 'async_job_completed',

@@ -40,7 +40,7 @@ export async function startBareDrain(instance: BenchInstance, receiver: Counting
     return { sender: cpuMs(sender.pid!), mongod: mongod! };
   };
   let next = 0;
-  const record = () => benchDelivery(newDeliveryId(), next++, false);
+  const record = () => benchDelivery(newDeliveryId(new Date()), next++, false);
   const send = (count: number) => sender.send({ count });
 
   async function measure(count: number, work: () => Promise<unknown>): Promise<Units> {

@@ -33,7 +33,7 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
   let due = new Date();
 
   function newDelivery(): NewDelivery {
-    const _id = newDeliveryId();
+    const _id = newDeliveryId(new Date());
     const { payload, indexing_status } = benchDelivery(_id, next++);
     return {
       _id,
@@ -66,7 +66,7 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
       for (let stored = 0; stored < count; stored += INSERT_BATCH) {
         const size = Math.min(INSERT_BATCH, count - stored);
         const records = Array.from({ length: size }, () => {
-          return { ...benchDelivery(newDeliveryId(), next++, false, org), next_attempt_at: due };
+          return { ...benchDelivery(newDeliveryId(new Date()), next++, false, org), next_attempt_at: due };
         });
         await collections.deliveries.insertMany(records, { ordered: false });
       }

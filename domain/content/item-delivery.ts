@@ -19,7 +19,7 @@ export function itemDedupeKey(item: string, version: number): string {
 
 /** @returns the delivery for the completion of an item (specification, "Webhook payload") */
 export function itemDelivery(item: NotifiedItem, outcome: ItemOutcome, dedupe_key: string, now: Date): NewDelivery {
-  const _id = newDeliveryId();
+  const _id = newDeliveryId(now);
   const event = 'indexing.status_changed';
   const { status, error_code, error_message } = outcome;
   return {

@@ -65,7 +65,7 @@ export function crewDelivery(
     meta: meta ?? 'null',
   });
   return {
-    _id: newDeliveryId(),
+    _id: newDeliveryId(now),
     org,
     dedupe_key,
     event_type: data.event,

@@ -25,7 +25,7 @@ export function endedDelivery(
   now: Date,
 ): NewDelivery | null {
   if (webhook_url === null) return null;
-  const delivery_id = newDeliveryId();
+  const delivery_id = newDeliveryId(now);
   const event: typeof AUTHENTICATION_ENDED = 'authentication.ended';
   const payload = {
     event,

@@ -24,7 +24,7 @@ export function createOperatorNotices(
       const dedupe_key = `notice/${latest.kind}/${receiver}/${period}`;
       const added = pendingDelivery(
         {
-          _id: newDeliveryId(),
+          _id: newDeliveryId(since),
           org: OPERATOR,
           dedupe_key,
           event_type: OPERATOR_NOTICE,

@@ -235,7 +235,7 @@ print('verified')`;
     expect((await api.request('POST', `/v3/ai/callbacks/${delivery_id}/retry`)).body).toMatchObject({ queued: true });
     expect(await delivery(rejected.body.job_id, 'delivered')).toMatchObject({ attempts: 2 });
     expect((await api.request('POST', `/v3/ai/callbacks/${delivery_id}/retry`)).status).toBe(409);
-    expect((await api.get(`/v3/ai/callbacks/${newDeliveryId()}`)).status).toBe(404);
+    expect((await api.get(`/v3/ai/callbacks/${newDeliveryId(new Date())}`)).status).toBe(404);
     receiver.respond = (_, count) => ({ status: count === 1 ? 500 : 200 });
     receiver.received.length = 0;
     const upload = await api.upload('broken.pdf', '%PDF-1.7\nnothing of a PDF follows');

@@ -83,7 +83,7 @@ describe('the keys that sign callbacks of AI jobs', () => {
 
     await collections.aiJobs.updateOne({ _id: job._id }, { $set: { status: 'success' } });
     const delivery = {
-      _id: newDeliveryId(),
+      _id: newDeliveryId(new Date()),
       org: 'rotating',
       dedupe_key: 'a',
       doc_id: job._id,

@@ -38,7 +38,8 @@ export function deliveryRecord({
 
 /** Stores a delivery that is due, without the item that it is about. @returns its id */
 export async function storeDelivery(mongodbUri: string, org: string, doc_id?: string): Promise<string> {
-  const delivery = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), doc_id, has_workflow: false });
+  const now = new Date();
+  const delivery = deliveryRecord({ _id: newDeliveryId(now), org, now, doc_id, has_workflow: false });
   await withDb(mongodbUri, (db) => db.collection<DeliveryRecord>('deliveries').insertOne(delivery));
   return delivery._id;
 }

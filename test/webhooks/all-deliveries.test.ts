@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { timeOfId } from '../../domain/ids.js';
 import { createClient } from '../support/client.js';
 import { createCrewClient } from '../support/crew-client.js';
 import { clientDuringTests, receiverDuringTests } from '../support/during-tests.js';
@@ -15,6 +16,7 @@ interface Delivery {
   event_type: string;
   status: string;
   crew?: string;
+  created_at: string;
 }
 
 describe('the deliveries of all services', () => {
@@ -63,6 +65,10 @@ describe('the deliveries of all services', () => {
     expect(all.map(({ doc_id }) => doc_id).sort()).toEqual(Object.values(ids).sort());
     const order = all.map(({ delivery_id }) => delivery_id);
     expect(order).toEqual([...order].sort().reverse());
+    // The order of the ids is that of the times shown, so an id has the time of its record, not a later moment of another clock.
+    expect(all.map(({ delivery_id }) => timeOfId(delivery_id)?.toISOString())).toEqual(
+      all.map(({ created_at }) => created_at),
+    );
     for (const [kind, id] of Object.entries(ids)) {
       expect([kind, (await list(`?kind=${kind}`)).map(({ doc_id }) => doc_id)]).toEqual([kind, [id]]);
     }

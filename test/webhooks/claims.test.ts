@@ -43,7 +43,7 @@ describe('an attempt that another worker has begun', () => {
   afterAll(() => receiver?.close());
 
   async function pending(): Promise<{ delivery: string; org: string }> {
-    const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date() });
+    const record = deliveryRecord({ _id: newDeliveryId(new Date()), org, now: new Date() });
     await collections.deliveries.insertOne(record);
     return { delivery: record._id, org };
   }

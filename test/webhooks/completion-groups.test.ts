@@ -18,14 +18,14 @@ describe('completions', () => {
     });
   });
 
-  function newDelivery(dedupe_key: string = newDeliveryId()): NewDelivery {
+  function newDelivery(dedupe_key: string = newDeliveryId(new Date())): NewDelivery {
     const job = {
       org: 'groups',
       event_type: 'async_job_completed',
       doc_id: 'job',
       url: 'https://example.com/',
     } as const;
-    return { ...job, _id: newDeliveryId(), dedupe_key, now: new Date() };
+    return { ...job, _id: newDeliveryId(new Date()), dedupe_key, now: new Date() };
   }
   const stored = (keys: readonly string[]) => collections.deliveries.countDocuments({ dedupe_key: { $in: [...keys] } });
 

@@ -62,7 +62,11 @@ describe('the delivery schedule', () => {
   const recordOf = (id: string, { deliveries } = collections) => deliveries.findOne({ _id: id });
 
   async function pending(owner = org, { deliveries } = collections) {
-    const record = deliveryRecord({ _id: newDeliveryId(), org: owner, now: new Date(await env.currentTimeMs()) });
+    const record = deliveryRecord({
+      _id: newDeliveryId(new Date()),
+      org: owner,
+      now: new Date(await env.currentTimeMs()),
+    });
     await deliveries.insertOne(record);
     return record;
   }
@@ -231,7 +235,7 @@ describe('the delivery schedule', () => {
       });
       await harness.aiJobs.add({ ...job, status: 'fail', error_message: 'It did not work.', finished_at: now });
       const delivery = {
-        _id: newDeliveryId(),
+        _id: newDeliveryId(new Date()),
         org,
         dedupe_key: `ai-job/${job._id}`,
         doc_id: job._id,

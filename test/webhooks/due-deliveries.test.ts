@@ -34,7 +34,7 @@ describe('deliveries that are due, read ahead', () => {
   /** @returns ids in the order in which they are due */
   async function add(count: number): Promise<string[]> {
     const records = Array.from({ length: count }, (_, n) => {
-      const record = deliveryRecord({ _id: newDeliveryId(), org: RECEIVER, now, has_workflow: false });
+      const record = deliveryRecord({ _id: newDeliveryId(new Date()), org: RECEIVER, now, has_workflow: false });
       return { ...record, next_attempt_at: new Date(now.getTime() - count + n) };
     });
     await collections.deliveries.insertMany(records);

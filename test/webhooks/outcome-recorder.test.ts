@@ -18,7 +18,7 @@ describe('outcomes', () => {
   const attempt = (attempted?: () => Promise<void>): RecordableAttempt => {
     const now = new Date();
     return {
-      claimed: deliveryRecord({ _id: newDeliveryId(), org: 'quick', now }),
+      claimed: deliveryRecord({ _id: newDeliveryId(new Date()), org: 'quick', now }),
       recorded: {
         status: 'delivered',
         sent: true,

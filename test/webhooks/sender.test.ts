@@ -81,7 +81,7 @@ describe('the sender', () => {
 
   async function add(org: string, count: number, fields: Partial<DeliveryRecord> = {}): Promise<string[]> {
     const records = Array.from({ length: count }, () => {
-      const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), has_workflow: false });
+      const record = deliveryRecord({ _id: newDeliveryId(new Date()), org, now: new Date(), has_workflow: false });
       return { ...record, ...fields };
     });
     await collections.deliveries.insertMany(records);
@@ -179,7 +179,7 @@ describe('the sender', () => {
   /** Adds deliveries of an organisation with many receivers, as those of callbacks are. */
   async function addForMany(org: string, receivers: number, each: number): Promise<void> {
     const records = Array.from({ length: receivers * each }, (_, n) => {
-      const record = deliveryRecord({ _id: newDeliveryId(), org, now: new Date() });
+      const record = deliveryRecord({ _id: newDeliveryId(new Date()), org, now: new Date() });
       return { ...record, receiver: `${org}-${n % receivers}` };
     });
     await collections.deliveries.insertMany(records);

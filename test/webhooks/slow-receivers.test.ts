@@ -78,7 +78,9 @@ describe('a receiver that hangs', () => {
   });
 
   async function start(org: string, count: number): Promise<string[]> {
-    const records = Array.from({ length: count }, () => deliveryRecord({ _id: newDeliveryId(), org, now: new Date() }));
+    const records = Array.from({ length: count }, () =>
+      deliveryRecord({ _id: newDeliveryId(new Date()), org, now: new Date() }),
+    );
     await collections.deliveries.insertMany(records);
     const startOne = (delivery: string) =>
       temporal.workflow.start('deliverWebhook', {

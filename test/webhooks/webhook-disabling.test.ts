@@ -34,7 +34,7 @@ describe('disabling a webhook', () => {
     await registrations.register(org, 'https://example.com/', ['indexing.status_changed']);
     for (const [days, delivered] of attempts) {
       const now = new Date(start.getTime() + days * DAY_MS);
-      const request = await callback.prepare(deliveryRecord({ _id: newDeliveryId(), org, now }));
+      const request = await callback.prepare(deliveryRecord({ _id: newDeliveryId(new Date()), org, now }));
       await (request as CallbackRequest).attempted!(delivered, now);
     }
     return (await registrations.findForOrg(org))!;

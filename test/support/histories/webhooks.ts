@@ -41,7 +41,7 @@ export async function recordWebhooks(recording: Recording): Promise<void> {
 /** Records a backlog that waits, and one that has ended. */
 async function recordBacklogs({ org, product, temporal, record }: Recording): Promise<void> {
   const { startBacklog } = createStarters(temporal);
-  const delivery = deliveryRecord({ _id: newDeliveryId(), org, now: new Date(), has_workflow: false });
+  const delivery = deliveryRecord({ _id: newDeliveryId(new Date()), org, now: new Date(), has_workflow: false });
   const id = `delivery-backlog/${org}/${delivery.event_type}`;
   await startBacklog(delivery);
   await record('follow-backlog-ended', id);
