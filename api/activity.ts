@@ -7,6 +7,7 @@ import { DELIVERY_STATES } from '../domain/webhooks/states.js';
 import type { Activity } from '../storage/activity.js';
 import { adaptiveCache } from './adaptive-cache.js';
 import { contentEnvelope } from './envelope.js';
+import { numberParameter } from './number-parameter.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
 
@@ -70,7 +71,7 @@ export function activityRoutes({ activity, now }: ActivityDependencies): Router<
         description:
           'All items by status; jobs, deliveries and the attempts at these in the last hours, in 48 intervals of equal length. ' +
           'Large numbers are counted less often: the response may then be up to 30 seconds old, as `to` says.',
-        query: z.object({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
+        query: z.object({ hours: numberParameter(z.number().int().min(1).max(168)).default(24) }),
         status: 200,
         response: activitySchema,
       },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
+import { numberParameter } from './number-parameter.js';
 
 /**
  * Query parameters of a list. The pattern of the cursor is for the document: `readPage` rejects other cursors, with a message that
@@ -7,7 +8,7 @@ import { ServiceError } from '../domain/errors.js';
  */
 export function pageQuery({ pattern }: Pick<ListOrder<never>, 'pattern'>) {
   return z.object({
-    limit: z.coerce.number().int().min(1).max(100).default(20),
+    limit: numberParameter(z.number().int().min(1).max(100)).default(20),
     cursor: z.string().meta({ pattern: pattern.source }).optional(),
   });
 }

@@ -11,6 +11,7 @@ import type { Items } from '../../storage/content/items.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
 import { contentOperations } from '../content-operations.js';
+import { numberParameter } from '../number-parameter.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { describeFeedback, feedbackCreatedSchema, feedbackListSchema } from './feedback-responses.js';
@@ -40,7 +41,7 @@ const feedbackSchema = z
   })
   .meta({ anyOf: ['query', 'source_id', 'chunk_id'].map((field) => ({ required: [field] })) });
 
-const ratingParameter = z.coerce.number().min(-1).max(1);
+const ratingParameter = numberParameter(z.number().min(-1).max(1));
 
 const NEWEST_FIRST = byId('fbk');
 

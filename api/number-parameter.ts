@@ -1,0 +1,9 @@
+import { z } from 'zod';
+
+/** A number as people write it. `Number()` also takes `''`, `0x1f`, `1e2` and spaces, which a client did not mean. */
+const DECIMAL = /^-?\d+(\.\d+)?$/;
+
+/** A number in a query, where every value arrives as text. @param schema of the number */
+export function numberParameter<Schema extends z.ZodNumber>(schema: Schema) {
+  return z.preprocess((value) => (typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value), schema);
+}
