@@ -5,10 +5,12 @@ import {
   jobCallbackHeaders,
   jobCallbackSignature,
 } from '../domain/ai-jobs/job-payload.js';
+import { AUTHENTICATION_ENDED } from '../domain/webhooks/events.js';
 import { webhookHeaders } from '../domain/webhooks/headers.js';
 import type { AiJobs } from '../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import type { CrewSigningSecrets } from '../storage/crews/signing-secrets.js';
+import type { PaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import type { Registrations } from '../storage/webhooks/registrations.js';
 
@@ -44,6 +46,7 @@ export type ShowLastRequest = (delivery: DeliveryRecord) => Promise<SentRequest 
 export interface LastRequestDependencies {
   registrations: Pick<Registrations, 'findForOrg' | 'openSecrets'>;
   crewSigningSecrets: Pick<CrewSigningSecrets, 'listOpen'>;
+  paymentSigningSecrets: Pick<PaymentSigningSecrets, 'listOpen'>;
   aiJobs: Pick<AiJobs, 'getById' | 'getResult'>;
   signingKeys: Pick<SigningKeys, 'openPrivateKey'>;
 }
@@ -58,7 +61,8 @@ export function createShowLastRequest(deps: LastRequestDependencies): ShowLastRe
     if (!at || delivery.url === null) return null;
     if (delivery.event_type === 'async_job_completed') return ofJob(delivery, delivery.url, at);
     if (delivery.event_type === 'indexing.status_changed') return ofItem(delivery, delivery.url, at);
-    return delivery.crew === undefined ? null : ofCrew(delivery, delivery.url, at);
+    const secrets = delivery.event_type === AUTHENTICATION_ENDED ? deps.paymentSigningSecrets : deps.crewSigningSecrets;
+    return ofMessage(delivery, delivery.url, secrets, at);
   };
 
   async function ofItem({ _id, org, event_type, payload }: DeliveryRecord, url: string, at: Date) {
@@ -69,9 +73,15 @@ export function createShowLastRequest(deps: LastRequestDependencies): ShowLastRe
     return showRequest(url, headers, body, registration?.headers?.names);
   }
 
-  async function ofCrew({ _id, org, event_type, message }: DeliveryRecord, url: string, at: Date) {
+  /** Of a crew or an authentication: the body is stored as it is sent. */
+  async function ofMessage(
+    { _id, org, event_type, message }: DeliveryRecord,
+    url: string,
+    signingSecrets: Pick<CrewSigningSecrets | PaymentSigningSecrets, 'listOpen'>,
+    at: Date,
+  ) {
     if (!message) return null;
-    const secrets = await deps.crewSigningSecrets.listOpen(org);
+    const secrets = await signingSecrets.listOpen(org);
     const body = Buffer.from(message.body);
     const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, secrets, at);
     return showRequest(url, headers, body, message.headers?.names);

@@ -27,7 +27,15 @@ const EVENTS: Record<Kind, readonly CallbackEvent[]> = {
 const BODIES: Partial<Record<KeyKind, readonly CallbackEvent[]>> = {
   api: [...EVENTS.item, ...EVENTS.job],
   crew_org: EVENTS.crew,
+  payment_secret: EVENTS.authentication,
 };
+
+/** Kinds of keys that may use the list. */
+const KEYS: readonly KeyKind[] = ['api', 'crew_org', 'payment_secret'];
+
+/** A key for payments sees nothing of the other services. */
+const visibleTo = (key: KeyKind): readonly CallbackEvent[] =>
+  key === 'payment_secret' ? EVENTS.authentication : Object.values(EVENTS).flat();
 
 /** `/deliveries`: the deliveries of all services of the organisation in one list. Each service also lists its own. */
 export function allDeliveriesService(
@@ -42,20 +50,21 @@ export function allDeliveriesService(
     filters: { kind: z.enum(KINDS).optional().meta({ description: 'What the deliveries are about.' }) },
     mayHandle: ({ kind }, { event_type }) => BODIES[kind]?.includes(event_type) ?? false,
     scopeOf({ state, query }) {
+      const { org, kind: key } = state.principal;
       const kind = KINDS.find((each) => each === query.kind);
-      return { org: state.principal.org, events: kind ? EVENTS[kind] : Object.values(EVENTS).flat() };
+      return { org, events: visibleTo(key).filter((event) => !kind || EVENTS[kind].includes(event)) };
     },
   });
   return {
     paths: ['/deliveries'],
     errors: contentErrors,
-    middleware: [authenticate(deps.keys, ['api', 'crew_org']), deps.rateLimit, jsonBody(), routesOf(router)],
+    middleware: [authenticate(deps.keys, KEYS), deps.rateLimit, jsonBody(), routesOf(router)],
     document: {
       tags: [
         {
           name: TAG,
           description:
-            'The deliveries of all services of the organisation. Body, address and answers of a delivery are null, and it cannot be retried, unless the key is of its service: `api` for items and jobs, `crew_org` for crews.',
+            'The deliveries of all services of the organisation. Body, address and answers of a delivery are null, and it cannot be retried, unless the key is of its service: `api` for items and jobs, `crew_org` for crews, `payment_secret` for authentications. A key of kind `payment_secret` is a bearer token here, and sees authentications only.',
         },
       ],
       security: ORGANISATION_KEY,

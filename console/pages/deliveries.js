@@ -135,10 +135,21 @@ const eventOf = ({ indexing_status, event_type }) =>
 /** @param {string} path @param {AbortSignal} signal @returns {Promise<Schemas['DeliveryDetail']>} */
 async function loadDelivery(path, signal) {
   const found = await call('GET', path, { signal });
-  // The body of a crew's callback is for keys of crews.
+  const key = keyFor(found);
+  return key ? call('GET', path, { key, signal }) : found;
+}
+
+/** The key of the session that reads the body of a callback and retries it, where the key for items and jobs does not. @param {Schemas['Delivery']} delivery */
+function keyFor(delivery) {
   const crewKey = session.key('crew');
-  const needsCrewKey = kindOf(found) === 'crew' && crewKey !== null && !isUserKey(crewKey);
-  return needsCrewKey ? call('GET', path, { as: 'crew', signal }) : found;
+  switch (kindOf(delivery)) {
+    case 'crew':
+      return crewKey !== null && !isUserKey(crewKey) ? crewKey : undefined;
+    case 'authentication':
+      return session.key('payment') ?? undefined;
+    default:
+      return undefined;
+  }
 }
 
 /** @param {{ path: string, onChanged: () => Promise<void> }} props */
@@ -150,7 +161,7 @@ function DeliveryDrawer({ path, onChanged }) {
   );
   const { data } = delivery;
   const retry = useAction(
-    () => call('POST', `${path}/retry`),
+    () => call('POST', `${path}/retry`, { key: data ? keyFor(data) : undefined }),
     () => Promise.all([delivery.refresh(), onChanged()]),
   );
   const actions = html`
@@ -169,6 +180,7 @@ function DeliveryDrawer({ path, onChanged }) {
 /** Where the console shows what a delivery is about. @param {Schemas['DeliveryDetail']} delivery */
 function linkToSource({ doc_id, crew, payload, event_type }) {
   if (crew) return linkTo('crews', { run: crew, id: doc_id });
+  if (event_type === 'authentication.ended') return linkTo('payments', { id: doc_id });
   if (event_type === 'async_job_completed') return linkTo('jobs', { id: doc_id });
   const [database, collection] = [payload?.database, payload?.collection].map((name) =>
     typeof name === 'string' ? name : undefined,
@@ -180,7 +192,7 @@ function linkToSource({ doc_id, crew, payload, event_type }) {
 const NoBody = ({ kind, source }) =>
   kind === 'job'
     ? html`<p class="muted">The body is the job itself, with its event: <a href=${source}>open the job</a>.</p>`
-    : html`<p class="muted">${kind === 'crew' ? html`The body is shown with a key for crews: <a href=${linkTo('crews')}>add one</a>.` : 'The body is shown to keys for payments only.'}</p>`;
+    : html`<p class="muted">${kind === 'crew' ? html`The body is shown with a key for crews: <a href=${linkTo('crews')}>add one</a>.` : html`The body is shown with a key for payments: <a href=${linkTo('payments')}>add one</a>.`}</p>`;
 
 /** @param {{ delivery: Schemas['DeliveryDetail'] }} props */
 function DeliveryDetails({ delivery }) {

@@ -104,6 +104,12 @@ function PaymentDetails({ payment }) {
       ['Closed', payment.closed_at && html`<${ui.Time} at=${payment.closed_at} />`],
       ['Returns to', payment.return_url],
       ['Callback to', payment.webhook_url],
+      [
+        'Its attempts',
+        payment.webhook_url &&
+          isFinalState(AUTHENTICATION_STATE_TABLE, payment.status) &&
+          html`<a href=${linkTo('deliveries', { kind: 'authentication', doc_id: payment.authentication_id })}>with the request and its signature</a>`,
+      ],
       ['Authentication', html`<code>${payment.authentication_id}</code>`],
     ]} />
     <h3>Eligibility check</h3>

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
 import { timeOfId } from '../../domain/ids.js';
 import { createClient } from '../support/client.js';
 import { createCrewClient } from '../support/crew-client.js';
@@ -26,12 +27,14 @@ describe('the deliveries of all services', () => {
   const api = clientDuringTests(org);
   /** The ids of what was delivered, by kind. */
   const ids: Record<string, string> = {};
+  let paymentSecret: string;
 
   const list = async (query = '', client = api): Promise<Delivery[]> =>
     (await client.get(`/deliveries${query}`)).body.data.deliveries;
   const only = async (kind: string, client = api) => (await list(`?kind=${kind}`, client))[0]!;
   const detail = async ({ delivery_id }: Delivery, client = api) =>
     (await client.get(`/deliveries/${delivery_id}`)).body.data;
+  const paymentClient = async () => createClient(apiUrl, (await makeKey(mongodbUri, org, 'payment_secret')).key);
 
   beforeAll(async () => {
     // The callback of the crew fails for good.
@@ -51,6 +54,8 @@ describe('the deliveries of all services', () => {
     await crew.resume(execution, { task_id: 'draft_reply', is_approve: true, crewWebhookUrl: receiver.url });
     const merchant = await createMerchant(sharedProduct(), org);
     const payment = { amount: 1250, currency: 'EUR', webhook_url: receiver.url };
+    const { body } = await merchant.server('POST', '/authentication/signing-secret', { json: {} });
+    paymentSecret = body.signing_secret;
     const { id: authentication } = await merchant.start(payment);
     await merchant.server('POST', `/authentication/${authentication}/close`);
     Object.assign(ids, { item: 'note', job: job.body.job_id, crew: execution, authentication });
@@ -91,7 +96,21 @@ describe('the deliveries of all services', () => {
     const ofItem = await only('item');
     expect(await detail(ofItem)).toMatchObject({ attempt_log: [{ status_code: 204 }], payload: { id: 'note' } });
     expect(await detail(ofItem, crewKey)).toMatchObject({ payload: null });
-    expect(await detail(await only('authentication'))).toMatchObject({ payload: null });
+    const ofPayment = await only('authentication');
+    expect(await detail(ofPayment)).toMatchObject({ payload: null, request: null });
+    const { payload, request } = await detail(ofPayment, await paymentClient());
+    expect(payload).toMatchObject({ event: 'authentication.ended', authentication_id: ids.authentication });
+    const received = receiver.received.find(({ json }) => json.event === 'authentication.ended')!;
+    expect(request.body).toBe(received.body.toString());
+    expect(new Webhook(paymentSecret).verify(request.body, request.headers)).toEqual(received.json);
+  });
+
+  test('are those of authentications only for a key for payments', async () => {
+    const merchant = await paymentClient();
+    expect(await list('', merchant)).toMatchObject([{ doc_id: ids.authentication }]);
+    expect(await list('?kind=item', merchant)).toEqual([]);
+    const ofItem = await merchant.get(`/deliveries/${(await only('item')).delivery_id}`);
+    expect([ofItem.status, ofItem.body.error?.code]).toEqual([404, 'DELIVERY_NOT_FOUND']);
   });
 
   test('show the address and the answers of the receiver to keys of their service only', async () => {

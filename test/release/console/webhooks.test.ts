@@ -8,6 +8,7 @@ import { clientDuringTests, receiverDuringTests } from '../../support/during-tes
 import { eventually } from '../../support/eventually.js';
 import { temporaryFolder } from '../../support/folder.js';
 import { createJobClient } from '../../support/job-client.js';
+import { createMerchant } from '../../support/payments.js';
 import { makeKey, sharedProduct } from '../../support/product.js';
 import { pythonWithCryptography } from '../../support/python.js';
 
@@ -156,6 +157,23 @@ inChromium('webhooks in the console', () => {
     await open(`deliveries?id=${deliveries[0].delivery_id}`, { crew: crewKey });
     await drawer().getByText('Verify this delivery').click();
     await runSamples(drawer(), { SIGNING_SECRET: signing_secret }, { SIGNING_SECRET: 'another secret of mine' });
+  });
+
+  test('a callback of a payment leads from its authentication to samples that take the secret of payments', async () => {
+    const merchant = await createMerchant(sharedProduct(), 'console-webhooks');
+    const { signing_secret } = (await merchant.server('POST', '/authentication/signing-secret', { json: {} })).body;
+    receiver.respond = () => ({ status: 410 });
+    const { id } = await merchant.start({ amount: 1250, currency: 'EUR', webhook_url: receiver.url });
+    await merchant.server('POST', `/authentication/${id}/close`);
+    await receiver.waitFor('the callback', ({ json }) => json.authentication_id === id);
+    await open(`payments?id=${id}`, { payment: merchant.secretKey });
+    await drawer().getByRole('link', { name: 'with the request and its signature' }).click();
+    await console.page.getByRole('link', { name: id }).click();
+    await drawer().getByText('Verify this delivery').click();
+    await runSamples(drawer(), { SIGNING_SECRET: signing_secret }, { SIGNING_SECRET: 'another secret of mine' });
+    receiver.respond = () => ({ status: 204 });
+    await drawer().getByRole('button', { name: 'Retry now' }).click();
+    await shows(drawer(), 'delivered');
   });
 
   test('a disabled webhook gets nothing until it is enabled again, and keeps its secret', async () => {
