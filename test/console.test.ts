@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { sharedProduct } from './support/product.js';
@@ -6,6 +8,19 @@ import { sharedProduct } from './support/product.js';
 const { apiUrl } = sharedProduct();
 
 describe('the files of the console', () => {
+  test('print commands about files that a clone has', () => {
+    const sources = readdirSync('console', { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.js'),
+    );
+    const commands = sources.flatMap((name) =>
+      [
+        ...readFileSync(join('console', name), 'utf8').matchAll(/\.\/postback (?:ingest|jobs run \S+) ([^-\s]\S*)/g),
+      ].map(([, file]) => ({ name, file: file! })),
+    );
+    expect(commands.length).toBeGreaterThan(2);
+    expect(commands.filter(({ file }) => !existsSync(file))).toEqual([]);
+  });
+
   test('need no key, run no foreign code, and are sent once', async () => {
     const page = await fetch(`${apiUrl}/console`);
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);

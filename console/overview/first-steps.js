@@ -26,13 +26,13 @@ export function FirstSteps({ onChanged }) {
         <h2>Your files</h2>
         <p>Put files and notes into a database, then ask them something.</p>
         <p><a class="button" href=${linkTo('items')}>Items</a></p>
-        <${Command}>./postback ingest handbook.pdf --database library --watch</${Command}>
+        <${Command}>./postback databases create library && ./postback ingest examples --database library --watch</${Command}>
       </section>
       <section class="card" aria-label="AI jobs">
         <h2>AI jobs</h2>
         <p>Read a scan, summarise a text, find its names.</p>
         <p><a class="button" href=${linkTo('jobs', { new: 'any' })}>New job</a></p>
-        <${Command}>./postback jobs run ocr/ocr_async/tesseract scan.png --wait</${Command}>
+        <${Command}>./postback jobs run ocr/ocr_async/tesseract examples/notice-board.png --wait</${Command}>
       </section>
       <section class="card" aria-label="Crews">
         <h2>Crews</h2>

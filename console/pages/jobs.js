@@ -71,7 +71,7 @@ const NoJobs = ({ filtered }) =>
         <${ui.Empty} title="No AI jobs yet. A job reads the text of a scan, summarises a text, finds its names, and more.">
           <p><a class="button primary" href=${NEW_JOB}>New job</a></p>
           <p>In a terminal:</p>
-          <${ui.Command}>./postback jobs run ocr/ocr_async/tesseract scan.png --wait</${ui.Command}>
+          <${ui.Command}>./postback jobs run ocr/ocr_async/tesseract examples/notice-board.png --wait</${ui.Command}>
         </${ui.Empty}>
       `;
 
