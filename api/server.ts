@@ -15,6 +15,8 @@ export interface ServerLimits {
   trustedProxies: readonly AllowedCidr[];
 }
 
+/** Line and headers of a request: a query may name a thousand ids, each with its separator (Node's default: 16 KiB). */
+const MAX_HEADER_BYTES = 64 * 1024;
 /** How long a request may take to arrive. Node's default of five minutes would cut off large uploads. */
 const UPLOAD_TIMEOUT_MS = 60 * 60 * 1000;
 /** How often connections are checked for requests that have taken too long (Node's default: 30 s). */
@@ -32,6 +34,7 @@ export function createApiServer(serve: RequestListener, limits: ServerLimits): S
   const { slowRequestSeconds, connectionsPerAddress, trustedProxies } = limits;
   const options = {
     headersTimeout: slowRequestSeconds * 1000,
+    maxHeaderSize: MAX_HEADER_BYTES,
     requestTimeout: UPLOAD_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,

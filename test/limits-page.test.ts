@@ -12,6 +12,7 @@ import { makeKey, sharedProduct } from './support/product.js';
 /** Where the code has the limits that no single request shows: the file and the constant. */
 const FIXED: Record<string, readonly [file: string, name: string]> = {
   'requests that a connection may send ahead': ['api/requests-ahead.ts', 'MAX_AHEAD'],
+  'the line and the headers of a request, with its query': ['api/server.ts', 'MAX_HEADER_BYTES'],
   'a chunk': ['domain/content/chunking.ts', 'MAX_WORDS'],
   'the result of a job': ['activities/ai-jobs/run-ai-job.ts', 'MAX_RESULT_BYTES'],
   'tasks of a crew': ['providers/crews/schemas.ts', 'MAX_TASKS'],

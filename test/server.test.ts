@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { createApiServer } from '../api/server.js';
+import { newItemId } from '../domain/ids.js';
 
 test('a connection whose client reads nothing of a large response is closed', async () => {
   const limits = { slowRequestSeconds: 0.25, connectionsPerAddress: 0, trustedProxies: [] };
@@ -25,5 +26,17 @@ test('a connection whose client reads nothing of a large response is closed', as
   });
   await once(client.resume(), 'close');
   expect(received).toBeLessThan(size);
+  server.close();
+});
+
+test('a query may name a thousand ids', async () => {
+  const limits = { slowRequestSeconds: 10, connectionsPerAddress: 0, trustedProxies: [] };
+  const server = createApiServer((req, res) => res.end(String(req.url!.length)), limits).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const ids = Array.from({ length: 1_000 }, () => `ids=${newItemId()}`);
+  const url = `/context/status?${ids.join('&')}`;
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${url}`);
+  expect([response.status, await response.text()]).toEqual([200, String(url.length)]);
+  server.closeAllConnections();
   server.close();
 });
