@@ -157,6 +157,10 @@ describe('/openapi.json', () => {
     const form = at('post', '/context/ingest', 'multipart/form-data');
     expect(form({ database: 'd', memories: [{ text: 'A note.', id: null }] })).toBe(true);
     expect(form({ database: 'd', memories: [{ text: 'A note.' }], collection: null })).toBe(false);
+    const texts = at('post', '/context/ingest');
+    expect(texts({ database: 'd', memories: [{ text: 'A note.', user_assistant_pairs: null }] })).toBe(true);
+    expect(texts({ database: 'd', memories: [{ text: null, user_assistant_pairs: null }] })).toBe(false);
+    expect(texts({ database: 'd', memories: null, app_knowledge: null })).toBe(false);
   });
 
   test('lists the routes that take an Idempotency-Key, and describes all webhooks', () => {

@@ -118,6 +118,7 @@ export const memoriesSchema = z.array(
     {
       text: VISIBLE,
       user_assistant_pairs: {
+        type: 'array',
         contains: {
           anyOf: [
             { required: ['user'], properties: { user: VISIBLE } },
@@ -145,7 +146,7 @@ export const ingestTextsSchema = z
 
 /** For the document: one of these lists is required, and not empty. */
 function withPart(lists: readonly string[]) {
-  return { anyOf: lists.map((part) => ({ required: [part], properties: { [part]: { minItems: 1 } } })) };
+  return { anyOf: lists.map((part) => ({ required: [part], properties: { [part]: { type: 'array', minItems: 1 } } })) };
 }
 
 /** A list that a form has as JSON text, in one field. */
