@@ -1,4 +1,5 @@
 /** JSON bodies: parsed as they arrive, and again with the exact numbers where these matter. */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { DEFAULT_JSON_BOUNDS, JsonBoundsError, parseBoundedJson } from '../domain/bounded-json.js';
@@ -51,6 +52,8 @@ async function readText(request: IncomingMessage, length = 0, maxBytes: number):
     if (error === tooLarge) throw error;
     throw new ServiceError('INVALID_PARAMETERS', 'The body is incomplete.');
   }
+  // Decoding would put a replacement character for each wrong byte, and the client would not learn that its text is damaged.
+  if (!isUtf8(text.bytes)) throw new ServiceError('INVALID_PARAMETERS', 'The body is not valid JSON: it is not UTF-8.');
   return text.bytes.toString();
 }
 

@@ -153,6 +153,11 @@ describe('every request', () => {
       headers: { 'Content-Type': 'application/json' },
     });
     expect(code(malformed)).toEqual([400, 'INVALID_PARAMETERS']);
+    const latin1 = await api.request('POST', '/query', {
+      body: Buffer.from('{"database": "d", "query": "café"}', 'latin1'),
+      headers: { 'Content-Type': 'application/json' },
+    });
+    expect(code(latin1)).toEqual([400, 'INVALID_PARAMETERS']);
     for (const [path, type] of [
       ['/query', 'application/json'],
       ['/context/ingest', 'multipart/form-data; boundary=b'],

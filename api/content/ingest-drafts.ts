@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { DEFAULT_JSON_BOUNDS, JsonBoundsError } from '../../domain/bounded-json.js';
 import {
@@ -170,6 +171,7 @@ async function readField<Element extends z.ZodType>(
 ): Promise<z.output<Element>[] | undefined> {
   const json = fields.get(name);
   if (json === undefined) return undefined;
+  if (!isUtf8(json)) throw invalid(name, 'must be UTF-8');
   try {
     const elements = await findElements(json, { ...BOUNDS, maxElements });
     return await readEach(schema.element, parseElements(json, elements), name);

@@ -66,6 +66,16 @@ describe('an ingest that is rejected', () => {
     ]);
   });
 
+  test('items that are not UTF-8 are 422, not stored with replacement characters', async () => {
+    const part = (name: string, value: string) =>
+      `--xyz\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+    const form = `${part('database', 'inbox')}${part('memories', '[{"text": "café"}]')}--xyz--\r\n`;
+    const body = Buffer.from(form, 'latin1');
+    const response = await rejected(() => api.request('POST', '/context/ingest', { body, headers: boundary }));
+    expect(statusAndCode(response)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(response.body.error?.message).toBe('memories: must be UTF-8');
+  });
+
   test('a truncated file after another error in the request does not affect other requests', async () => {
     const field = '--xyz\r\nContent-Disposition: form-data; name="database"\r\n\r\ninbox\r\n';
     const cut = '--xyz\r\nContent-Disposition: form-data; name="documents"; filename="a.txt"\r\n\r\nhalf a fi';

@@ -26,7 +26,7 @@ export function createClient(apiUrl: string, key: string) {
   async function request(
     method: string,
     path: string,
-    options: { json?: unknown; body?: string | FormData; headers?: Record<string, string> } = {},
+    options: { json?: unknown; body?: string | FormData | Buffer<ArrayBuffer>; headers?: Record<string, string> } = {},
   ): Promise<ApiResponse> {
     return fetchDocumented(apiUrl, method, path, {
       headers: {

@@ -34,7 +34,10 @@ export async function fetchDocumented(
   apiUrl: string,
   method: string,
   path: string,
-  { headers: sent, body }: { headers: Record<string, string>; body?: string | FormData | undefined },
+  {
+    headers: sent,
+    body,
+  }: { headers: Record<string, string>; body?: string | FormData | Buffer<ArrayBuffer> | undefined },
 ) {
   const response = await fetch(apiUrl + path, { method, headers: sent, body });
   const { status, headers } = response;
