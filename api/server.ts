@@ -1,6 +1,7 @@
 /** The HTTP server, and the limits of its connections: their number, requests sent ahead, and slow senders. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { parse as parseTarget } from 'node:url';
 import type { Middleware } from 'koa';
 import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
 import type { RequestState } from './request-context.js';
@@ -39,11 +40,32 @@ export function createApiServer(serve: RequestListener, limits: ServerLimits): S
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
   };
-  const server = createServer(options, serveInOrder(serve));
+  const server = createServer(options, serveInOrder(rejectBadTargets(serve)));
   // Also ends responses that nobody reads.
   server.setTimeout(slowRequestSeconds * SILENCE_FACTOR * 1000);
   if (connectionsPerAddress > 0) server.on('connection', limitConnections(connectionsPerAddress, trustedProxies));
   return server;
+}
+
+/**
+ * Rejects a target that Node's HTTP parser accepts but whose host is not one, as in `GET http://[/`, like a request that is not
+ * HTTP: whatever reads its path would throw, outside of the handling of errors too.
+ */
+function rejectBadTargets(serve: RequestListener): RequestListener {
+  return (req, res) => {
+    if (hasPath(req.url!)) serve(req, res);
+    else res.writeHead(400, { Connection: 'close' }).end();
+  };
+}
+
+/** Reads a target as Koa does. A path that begins with one slash has no host. */
+function hasPath(target: string): boolean {
+  if (/^\/(?!\/)/.test(target)) return true;
+  try {
+    return parseTarget(target) !== null;
+  } catch {
+    return false;
+  }
 }
 
 export interface SlowRequestLimits {

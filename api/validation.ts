@@ -26,7 +26,7 @@ export function read<Schema extends z.ZodType>(
   value: unknown,
   { at, fieldNames = {}, nested = false, parameters = false }: ReadOptions = {},
 ): z.output<Schema> {
-  const nameOf = (name: PropertyKey) => fieldNames[String(name)] ?? String(name);
+  const nameOf = (name: PropertyKey) => (Object.hasOwn(fieldNames, name) && fieldNames[String(name)]) || String(name);
   const fieldAt = (path: readonly PropertyKey[]) =>
     [...(at === undefined ? [] : [at]), ...path.map(nameOf)].join('.').slice(0, MAX_NAMED);
   const invalid = parameters ? 'INVALID_PARAMETERS' : 'VALIDATION_ERROR';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { findUnknown, withoutNulls } from '../api/known-fields.js';
+import { read } from '../api/validation.js';
 
 /** Alternatives of which each has a field of the same name, with fields of its own. */
 const schema = z.union([
@@ -28,4 +29,9 @@ describe('fields within alternatives', () => {
     });
     expect(findUnknown(schema, { kind: 'b', settings: { bucket: 'x', parts: [{ n: 1 }] } })).toBeNull();
   });
+});
+
+test.each(['__proto__', 'constructor', 'toString'])('a message names the unknown field %s as it was sent', (name) => {
+  const value: unknown = JSON.parse(`{"${name}": 1}`);
+  expect(() => read(z.object({}), value)).toThrow(`${name}: is not known`);
 });

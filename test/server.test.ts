@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
+import Koa from 'koa';
 import { createApiServer } from '../api/server.js';
 import { newItemId } from '../domain/ids.js';
 
@@ -40,3 +42,25 @@ test('a query may name a thousand ids', async () => {
   server.closeAllConnections();
   server.close();
 });
+
+test.each(['http://[/databases', 'ftp://[x', '//a@[#', '//a@[/x#'])(
+  'the target %s, whose host is not one, is rejected with 400',
+  async (target) => {
+    const app = new Koa();
+    app.silent = true;
+    app.use((ctx) => {
+      ctx.body = ctx.path;
+    });
+    const limits = { slowRequestSeconds: 10, connectionsPerAddress: 0, trustedProxies: [] };
+    const server = createApiServer(app.callback(), limits).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const ask = (what: string) => {
+      const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      client.write(`GET ${what} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      return text(client);
+    };
+    expect(await ask(target)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(await ask('http://x/databases')).toMatch(/^HTTP\/1\.1 200 [\s\S]*\/databases$/);
+    server.close();
+  },
+);
