@@ -77,6 +77,21 @@ inChromium('AI jobs in the console', () => {
     await tab.shows(tab.page, 'Choose a file first.');
   });
 
+  test('the list shows the state of a job with a long text, also on a narrow screen', async () => {
+    await jobs.finished(await jobs.submit('text/language_detection/eld', { text: 'ein sehr langer Text '.repeat(30) }));
+    await visit('jobs');
+    await tab.shows(tab.page, /^ein sehr langer Text/);
+    await tab.isFine('jobs-long');
+    await tab.page.setViewportSize({ width: 400, height: 900 });
+    // A table hides what does not fit.
+    await eventually('the table fits', () =>
+      tab.page.evaluate<boolean>(
+        `[...document.querySelectorAll('.table')].every((each) => each.scrollWidth <= each.clientWidth)`,
+      ),
+    );
+    await tab.page.setViewportSize({ width: 1400, height: 900 });
+  });
+
   test('a file is read, and its text is beside its picture', async () => {
     await visit('jobs?new=ocr/ocr_async/tesseract');
     await tab.page.getByLabel('File', { exact: true }).setInputFiles('examples/notice-board.png');
