@@ -1972,6 +1972,7 @@ export interface components {
             collection?: string | null;
             /** @description The query whose results are rated. */
             query?: string | null;
+            /** @description Only ratings of a source or a chunk move later results. */
             source_id?: string | null;
             /** @description Also rates the source of the chunk. */
             chunk_id?: string | null;

@@ -20,26 +20,21 @@ const operation = contentOperations('Feedback');
 
 const rating = z.number().min(-1).max(1);
 
-const feedbackSchema = z
-  .object({
-    database: nameSchema,
-    collection: nameSchema.optional().meta({ description: 'The collection of `source_id`.' }),
-    query: z
-      .string()
-      .regex(/\S/, 'must not be empty')
-      .max(10_000)
-      .trim()
-      .optional()
-      .meta({ description: 'The query whose results are rated.' }),
-    source_id: itemIdSchema.optional(),
-    chunk_id: z.string().min(1).max(200).optional().meta({ description: 'Also rates the source of the chunk.' }),
-    rating: rating.meta({ description: 'From -1 (useless) to 1 (exactly right).' }),
-    comment: z.string().max(10_000).optional(),
-  })
-  .refine(({ query, source_id, chunk_id }) => [query, source_id, chunk_id].some((part) => part !== undefined), {
-    message: 'query, source_id or chunk_id is required',
-  })
-  .meta({ anyOf: ['query', 'source_id', 'chunk_id'].map((field) => ({ required: [field] })) });
+const feedbackSchema = z.object({
+  database: nameSchema,
+  collection: nameSchema.optional().meta({ description: 'The collection of `source_id`.' }),
+  query: z
+    .string()
+    .regex(/\S/, 'must not be empty')
+    .max(10_000)
+    .trim()
+    .optional()
+    .meta({ description: 'The query whose results are rated.' }),
+  source_id: itemIdSchema.optional().meta({ description: 'Only ratings of a source or a chunk move later results.' }),
+  chunk_id: z.string().min(1).max(200).optional().meta({ description: 'Also rates the source of the chunk.' }),
+  rating: rating.meta({ description: 'From -1 (useless) to 1 (exactly right).' }),
+  comment: z.string().max(10_000).optional(),
+});
 
 const ratingParameter = numberParameter(z.number().min(-1).max(1));
 

@@ -106,7 +106,7 @@ describe('feedback', () => {
     [{ source_id: 'note-1', rating: -1.1 }, 422],
     [{ source_id: 'note-1', rating: '1' }, 422],
     [{ source_id: 'note-1' }, 400],
-    [{ rating: 1 }, 422],
+    [{ rating: 0 }, 201],
     [{ source_id: 'unknown', rating: 1 }, 404],
     [{ chunk_id: 'chk_unknown_1_0', rating: 1 }, 404],
   ])('%j gets %i', async (feedback, status) => {
