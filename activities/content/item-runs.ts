@@ -13,16 +13,35 @@ const CHECK_MS = 5_000;
 
 type Run = Pick<ItemRecord, 'indexing_status'> & { step: ItemStep };
 
-/** The place for the one item of a process that runs alone. */
-export type RunsAlone = ReturnType<typeof createSemaphore>;
+/** Runs the items of one organisation, at one step, one after the other. */
+export interface RunsAlone {
+  /** @throws the signal's reason when it was aborted while the item waited; an error of the work */
+  run<T>(org: string, step: ItemStep, cancelled: AbortSignal, work: () => Promise<T>): Promise<T>;
+}
 
 /**
  * Items whose run was lost with its worker run one after the other: one of them may be the cause. They are not blamed for it,
- * because the worker may have been killed from outside; Temporal repeats them after growing pauses. All activities of a process
+ * because the worker may have been killed from outside; Temporal repeats them after growing pauses. Each organisation and step
+ * has a place of its own, so that a note does not wait for the long files that were lost with it. All activities of a process
  * that index items share it.
  */
 export function createRunsAlone(): RunsAlone {
-  return createSemaphore(1);
+  const places = new Map<string, { place: ReturnType<typeof createSemaphore>; users: number }>();
+  return {
+    async run(org, step, cancelled, work) {
+      const key = `${org}/${step}`;
+      const entry = places.get(key) ?? { place: createSemaphore(1), users: 0 };
+      places.set(key, entry);
+      entry.users += 1;
+      try {
+        await entry.place.acquire(cancelled);
+        return await work().finally(() => entry.place.release());
+      } finally {
+        entry.users -= 1;
+        if (entry.users === 0) places.delete(key);
+      }
+    },
+  };
 }
 
 /**
@@ -54,12 +73,7 @@ export function createItemRuns(
       if (item.runs?.step !== step) return begin();
       if ((item.runs.crashed ?? 0) >= MAX_CRASHES)
         throw new ExtractionError('E2003', `Processing it ended ${MAX_CRASHES} times with the loss of its process.`);
-      await alone.acquire(cancelled);
-      try {
-        return await begin();
-      } finally {
-        alone.release();
-      }
+      return alone.run(ref.org, step, cancelled, begin);
     },
   };
 

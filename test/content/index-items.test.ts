@@ -467,6 +467,24 @@ describe('small items that are indexed together', () => {
     expect(names(announced)).toEqual(['lens', 'oil', 'wick']);
   });
 
+  test('whose run was lost do not wait for those of another organisation or of another step', async () => {
+    const runs = createRunsAlone();
+    const never = new AbortController().signal;
+    const order: string[] = [];
+    let end = () => {};
+    const long = runs.run('busy', 'embed', never, () => new Promise<void>((resolve) => (end = resolve)));
+    const cancelled = new AbortController();
+    const waiting = runs.run('busy', 'embed', cancelled.signal, async () => order.push('never'));
+    const next = runs.run('busy', 'embed', never, async () => order.push('the next of the same'));
+    await runs.run('busy', 'index', never, async () => order.push('another step'));
+    await runs.run('other', 'embed', never, async () => order.push('another organisation'));
+    cancelled.abort(new Error('deleted'));
+    await expect(waiting).rejects.toThrow('deleted');
+    end();
+    await Promise.all([long, next]);
+    expect(order).toEqual(['another step', 'another organisation', 'the next of the same']);
+  });
+
   test('count a lost run also when storage fails after it', async () => {
     const { ref, keyOf } = await group(['well', 'poison']);
     onGraph = async (text) => {
