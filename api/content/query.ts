@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
-import { FILTER_GUIDE, readMetadataFilters } from '../../domain/content/metadata-filters.js';
+import { FILTER_GUIDE, isObject, readMetadataFilters } from '../../domain/content/metadata-filters.js';
 import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { Databases } from '../../storage/content/databases.js';
@@ -49,8 +49,11 @@ const querySchema = z
           'Words are compared by their stems. Stop words are ignored, but keep their place in a phrase.',
       }),
     max_results: z.int().min(1).max(50).default(10),
+    // A record would drop a condition on `__proto__`.
     metadata_filters: z
-      .record(z.string(), z.unknown())
+      .unknown()
+      .refine(isObject, 'must be an object of conditions')
+      .meta({ type: 'object', additionalProperties: {} })
       .optional()
       .meta({ description: FILTER_GUIDE, examples: [{ brand: ['Acme', 'Bolt'], year: { $gte: 2000 } }] }),
     ids: z.array(itemIdSchema).min(1).max(1_000).optional().meta({ description: 'Search only in these items.' }),

@@ -171,7 +171,7 @@ function all(parts: MetadataFilter[]): MetadataFilter {
   return parts.length === 1 ? parts[0]! : { all: parts };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

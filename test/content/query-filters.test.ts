@@ -98,6 +98,7 @@ describe('filters by metadata', () => {
       'metadata_filters.$or.1.$not.colour',
     ],
     ['a property of all JavaScript objects', { constructor: 'x' }, 'metadata_filters.constructor'],
+    ['a name with a meaning for JavaScript', JSON.parse('{"__proto__": 1}'), 'metadata_filters.__proto__'],
     ['text for a number', { year: '1999' }, 'metadata_filters.year'],
     ['a fraction for an integer', { year: 1.5 }, 'metadata_filters.year'],
     ['a number for text, in a list', { brand: ['Acme', 7] }, 'metadata_filters.brand.1'],
