@@ -2,6 +2,7 @@ import { call, withQuery } from '../api.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
 import { sourceOf } from '../pages/connectors.js';
+import { nameOf } from '../pages/item.js';
 import { linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
 import { Time } from '../ui.js';
@@ -12,6 +13,8 @@ import { Time } from '../ui.js';
 /** Databases, connectors and crews that are looked at. */
 const MAX_PLACES = 10;
 const MAX_JOBS = 5;
+/** Attempts after which a callback that is still retried shows: they take five minutes. Fewer pass by themselves. */
+const MANY_ATTEMPTS = 3;
 
 /**
  * What has failed and stays so until somebody acts, the newest first.
@@ -21,7 +24,8 @@ const MAX_JOBS = 5;
 export async function loadFailures(signal) {
   const found = await Promise.all([
     disabledWebhook(signal),
-    failedCallbacks(signal),
+    failedCallbacks('permanently_failed', 'did not accept', signal),
+    failedCallbacks('failed', 'still rejects', signal),
     failedJobs(signal),
     failedItems(signal),
     failedSyncs(signal),
@@ -49,12 +53,19 @@ async function disabledWebhook(signal) {
   ];
 }
 
-/** By receiver: one that is down fails many deliveries. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
-async function failedCallbacks(signal) {
-  const { deliveries } = await call('GET', '/deliveries?status=permanently_failed&limit=100', { signal });
+/**
+ * By receiver: one that is down fails many deliveries.
+ * @param {'permanently_failed' | 'failed'} status
+ * @param {string} says what the receiver does
+ * @param {AbortSignal} signal
+ * @returns {Promise<Failure[]>}
+ */
+async function failedCallbacks(status, says, signal) {
+  const { deliveries } = await call('GET', withQuery('/deliveries', { status, limit: 100 }), { signal });
   /** @type {Map<string, Schemas['Delivery'][]>} */
   const groups = new Map();
   for (const delivery of /** @type {Schemas['Delivery'][]} */ (deliveries)) {
+    if (delivery.attempts < MANY_ATTEMPTS && status === 'failed') continue;
     // Only keys of a crew may read its receivers.
     const receiver = delivery.url ?? (delivery.crew ? `The receiver of ${delivery.crew}` : 'No receiver');
     groups.set(receiver, [...(groups.get(receiver) ?? []), delivery]);
@@ -64,9 +75,9 @@ async function failedCallbacks(signal) {
       ? [
           {
             kind: /** @type {const} */ ('callback'),
-            key: what,
+            key: `${status} ${what}`,
             what,
-            says: `did not accept ${plural(others.length + 1, 'callback')}, the last`,
+            says: `${says} ${plural(others.length + 1, 'callback')}, the last`,
             href: linkTo('deliveries', { id: newest.delivery_id }),
             link: newest.crew ?? newest.doc_id,
             why: newest.error_message ?? newest.error_code ?? '',
@@ -112,7 +123,7 @@ async function failedItems(signal) {
             what: database,
             says: `has ${items.length}${next_cursor ? '+' : ''} failed ${items.length === 1 ? 'item' : 'items'}, the last`,
             href: linkTo('items', { database, status: 'errored', id: newest.id, collection: newest.collection }),
-            link: newest.id,
+            link: nameOf(newest),
             why: newest.error_message ?? newest.error_code ?? '',
             at: newest.updated_at,
           },

@@ -35,11 +35,14 @@ const REMEDIES = {
 };
 
 /**
- * What people know an item by. Ids of a connector's items say nothing: without a title, they are known by their address.
- * @param {Pick<Schemas['Item'], 'id' | 'title' | 'additional_metadata'>} item
+ * What people know an item by. Ids that nobody has chosen say nothing: without a title, items of a connector are known by their
+ * address, and others by the name of their file.
+ * @param {Pick<Schemas['Item'], 'id' | 'title' | 'source' | 'additional_metadata'>} item
  */
-export function nameOf({ id, title, additional_metadata: { connector_id, source } }) {
-  return title ?? (typeof connector_id === 'string' && typeof source === 'string' ? source : id);
+export function nameOf({ id, title, source: origin, additional_metadata: { connector_id, source } }) {
+  if (title !== null) return title;
+  if (typeof connector_id === 'string' && typeof source === 'string') return source;
+  return id.startsWith('itm_') && origin.kind === 'file' ? origin.filename : id;
 }
 
 /** @param {{ database: string, id: string, collection: string | undefined, onDeleted: () => Promise<void> }} props */

@@ -3,6 +3,8 @@ import { createClient } from '../../support/client.js';
 import { connectorsOf } from '../../support/connectors.js';
 import { consoleDuringTests, inChromium } from '../../support/console-page.js';
 import { createCrewClient } from '../../support/crew-client.js';
+import { receiverDuringTests } from '../../support/during-tests.js';
+import { eventually } from '../../support/eventually.js';
 import { createJobClient } from '../../support/job-client.js';
 import { makeKey, sharedProduct, withDb } from '../../support/product.js';
 
@@ -11,6 +13,7 @@ const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels take t
 inChromium('the overview of the console', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const tab = consoleDuringTests(apiUrl);
+  const receiver = receiverDuringTests();
   const ORG = 'console-overview';
   let api: string;
   let crew: string;
@@ -66,6 +69,29 @@ inChromium('the overview of the console', () => {
     await waits.getByRole('link').first().press('Enter');
     await tab.drawer().getByRole('button', { name: 'Approve' }).click();
     await support.reaches(id, 'completed');
+  });
+
+  test('a receiver that rejects is named while callbacks are retried, and a failed item by its file', async () => {
+    const { key } = await makeKey(mongodbUri, 'console-rejecting');
+    const own = createClient(apiUrl, key);
+    await own.createDatabase('files');
+    receiver.respond = () => ({ status: 503 });
+    await own.post('/webhooks/indexing', { url: receiver.url });
+    await own.ingest({ database: 'files' }, [{ name: 'empty-page.html', content: '<html></html>' }]);
+    // The third attempt is made five minutes later.
+    const { delivery_id } = await eventually('the second attempt fails', async () => {
+      const { deliveries } = (await own.get('/deliveries?status=failed')).body.data;
+      return deliveries.find(({ attempts }: { attempts: number }) => attempts === 2);
+    });
+    await tab.visit({ api: key }, 'overview');
+    const attention = tab.page.getByRole('region', { name: 'Needs attention' });
+    await attention.getByRole('link', { name: 'empty-page.html' }).waitFor();
+    expect(await attention.getByText('still rejects').count()).toBe(0);
+    await withDb(mongodbUri, (db) =>
+      db.collection('deliveries').updateOne({ _id: delivery_id }, { $set: { attempts: 3 } }),
+    );
+    await tab.shows(attention, 'still rejects 1 callback');
+    await tab.isFine('rejecting-receiver');
   });
 
   test('a connector and a crew are named until they work again', async () => {
