@@ -1,7 +1,6 @@
 /** The HTTP server, and the limits of its connections: their number, requests sent ahead, and slow senders. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { parse as parseTarget } from 'node:url';
 import type { Middleware } from 'koa';
 import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
 import type { RequestState } from './request-context.js';
@@ -40,7 +39,7 @@ export function createApiServer(serve: RequestListener, limits: ServerLimits): S
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
   };
-  const server = createServer(options, serveInOrder(rejectBadTargets(serve)));
+  const server = createServer(options, serveInOrder(withPaths(serve)));
   // Also ends responses that nobody reads.
   server.setTimeout(slowRequestSeconds * SILENCE_FACTOR * 1000);
   if (connectionsPerAddress > 0) server.on('connection', limitConnections(connectionsPerAddress, trustedProxies));
@@ -48,24 +47,31 @@ export function createApiServer(serve: RequestListener, limits: ServerLimits): S
 }
 
 /**
- * Rejects a target that Node's HTTP parser accepts but whose host is not one, as in `GET http://[/`, like a request that is not
- * HTTP: whatever reads its path would throw, outside of the handling of errors too.
+ * Requests whose target is a path with its query. Others are rejected like a request that is not HTTP: whatever reads a path from
+ * `http://[/` or `/\a@[#` would throw, outside of the handling of errors too.
  */
-function rejectBadTargets(serve: RequestListener): RequestListener {
+function withPaths(serve: RequestListener): RequestListener {
   return (req, res) => {
-    if (hasPath(req.url!)) serve(req, res);
-    else res.writeHead(400, { Connection: 'close' }).end();
+    const path = pathOf(req.url!);
+    if (path === null) {
+      res.writeHead(400, { Connection: 'close' }).end();
+      return;
+    }
+    req.url = path;
+    serve(req, res);
   };
 }
 
-/** Reads a target as Koa does. A path that begins with one slash has no host. */
-function hasPath(target: string): boolean {
-  if (/^\/(?!\/)/.test(target)) return true;
-  try {
-    return parseTarget(target) !== null;
-  } catch {
-    return false;
-  }
+/**
+ * The path and query of a target, which may be an address, as proxies send it (RFC 9112, 3.2). Neither has `#` or `\\`.
+ * @returns null for anything else
+ */
+function pathOf(target: string): string | null {
+  if (/[#\\]/.test(target)) return null;
+  if (/^(\/|\*$)/.test(target)) return target;
+  if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) return null;
+  const { pathname, search } = new URL(target);
+  return pathname + search;
 }
 
 export interface SlowRequestLimits {
