@@ -23,10 +23,12 @@ export const FUSION: Fusion = {
   feedback: { hits: 3, weight: 0.15 },
 };
 
-/** A hit of a vector search, with the vector of its chunk. */
+/** A hit of a vector search, with the vector of its chunk, of any length. */
 export interface VectorHit extends SearchHit {
-  vector: Float32Array;
+  vector: Vector;
 }
+
+type Vector = Float32Array | Int16Array;
 
 /** Scores from 0 to 1. */
 interface Scaled {
@@ -118,14 +120,23 @@ function rescored(
   });
 }
 
-/** @returns the query plus the weighted mean of the vectors */
-function movedTowards(query: Float32Array, vectors: readonly Float32Array[], weight: number): Float32Array {
-  if (vectors.length === 0) return query;
-  const share = weight / vectors.length;
-  return query.map((value, at) => value + share * vectors.reduce((total, vector) => total + vector[at]!, 0));
+/** @returns the query plus the weighted mean of the vectors, each of length 1 */
+function movedTowards(query: Float32Array, vectors: readonly Vector[], weight: number): Float32Array {
+  const moved = query.slice();
+  for (const vector of vectors) {
+    const share = weight / vectors.length / (lengthOf(vector) || 1);
+    for (let at = 0; at < moved.length; at += 1) moved[at]! += share * vector[at]!;
+  }
+  return moved;
 }
 
-function cosine(a: Float32Array, b: Float32Array): number {
+function lengthOf(vector: Vector): number {
+  let squares = 0;
+  for (let at = 0; at < vector.length; at += 1) squares += vector[at]! ** 2;
+  return Math.sqrt(squares);
+}
+
+function cosine(a: Vector, b: Float32Array): number {
   let [dot, lengthA, lengthB] = [0, 0, 0];
   for (let at = 0; at < a.length; at += 1) {
     dot += a[at]! * b[at]!;

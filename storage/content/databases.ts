@@ -38,6 +38,8 @@ export interface DatabaseRecord {
   index_generations: number;
   /** Set by the provisioning workflow when the graph can be written. */
   graph_ready: boolean;
+  /** Whether sources of it were rated: without ratings, queries read none and need fewer candidates. */
+  rated?: boolean;
   /** Time after which the reconciler checks the workflow again; absent before its first check. */
   check_at?: Date;
   created_at: Date;

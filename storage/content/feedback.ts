@@ -65,11 +65,13 @@ export function createFeedback({
   mongoClient,
   feedback,
   feedbackTallies,
+  databases,
   now,
 }: {
   mongoClient: MongoClient;
   feedback: OrganisationRecords<FeedbackRecord>;
   feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
+  databases: OrganisationRecords<DatabaseRecord>;
   now: DatabaseClock;
 }) {
   return {
@@ -149,6 +151,9 @@ export function createFeedback({
       await replaceEarlier();
       return;
     }
+    await databases
+      .forOrg(org)
+      .updateOne({ _id: databaseId, rated: { $ne: true } }, { $set: { rated: true } }, { session: tx, ...BY_ID });
     const tallies = feedbackTallies.forOrg(org);
     const tally = { _id: tallyKey(databaseId, { collection, source_id }) };
     await tallies.updateOne(

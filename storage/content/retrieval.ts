@@ -93,6 +93,7 @@ export interface RetrievalDependencies extends ServedHitsDependencies {
 /** The fields of a stored database that a query needs. */
 export interface QueriedDatabase extends OwnedDatabase {
   index: IndexGeneration;
+  rated?: boolean;
 }
 
 /** The part of the knowledge graph that the hits mention. */
@@ -129,7 +130,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
         type: question.type,
         sources: await sourcesOf(database, question),
         metadata: question.metadata,
-        limit: candidates(question),
+        limit: candidates(database, question),
       });
       const passages = await passagesOf(database, question, best);
       const shown = passages.flatMap(({ found }) => found);
@@ -272,13 +273,13 @@ export function createRetrieval(deps: RetrievalDependencies) {
 
   /** Reorders hits by the weights of collections, by recency and by ratings, which change their scores. */
   async function reorder(
-    database: OwnedDatabase,
+    database: QueriedDatabase,
     { weights, recency_bias = 0 }: QueryRequest,
     hits: readonly SearchHit[],
   ): Promise<RankedHit[]> {
     const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
     const [tallies, owners] = await Promise.all([
-      deps.feedback.getTallies(database, sources),
+      database.rated ? deps.feedback.getTallies(database, sources) : new Map<string, RatingTally>(),
       recency_bias > 0 ? deps.items.listByKeys(database.org, itemsOf(hits.map((hit) => hit.chunk_id))) : [],
     ]);
     if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
@@ -306,6 +307,13 @@ export function createRetrieval(deps: RetrievalDependencies) {
     return { ...found, graph: ids.join() === expected.join() ? graph : await graphOf(database, question, ids) };
   }
 
+  /** @returns how many hits are read: all that can be shown once they have been put into another order */
+  function candidates({ rated }: QueriedDatabase, { weights, recency_bias = 0, max_results }: QueryRequest): number {
+    const shown = max_results + SPARE;
+    if (weights || recency_bias > 0) return WEIGHTED_CANDIDATES;
+    return rated || deps.reranker ? Math.max(CANDIDATES, shown) : shown;
+  }
+
   async function graphOf(database: OwnedDatabase, { graph_context }: QueryRequest, ids: readonly string[]) {
     if (!graph_context || ids.length === 0) return NO_GRAPH;
     return deps.graph.graphAround(database._id, itemsOf(ids), ids, MAX_GRAPH);
@@ -314,10 +322,6 @@ export function createRetrieval(deps: RetrievalDependencies) {
 
 function missingModelMessage({ index }: Pick<QueriedDatabase, 'index'>): string {
   return `The vectors of the database are of ${describeModel(index.embeddings)}, a model that is not available until the index is rebuilt: only text is searched.`;
-}
-
-function candidates({ weights, recency_bias = 0, max_results }: QueryRequest): number {
-  return weights || recency_bias > 0 ? WEIGHTED_CANDIDATES : Math.max(CANDIDATES, max_results + SPARE);
 }
 
 /** @returns the parts of a score. `text` and `vector` are null when the ranking lacks the chunk */

@@ -36,18 +36,20 @@ export function createTextAnalysis() {
     language: TextLanguage,
     ofRun: (run: readonly string[]) => string[],
   ) {
-    const words = new Map<string, string[]>();
-    for (const token of tokens) {
-      if (typeof token === 'string') words.set(token, language === 'de' ? [token, ...nounsOf(token)] : [token]);
-    }
-    const stems = await stemsOf(new Set([...words.values()].flat()), language);
-    return tokens.map((token) => {
-      if (typeof token !== 'string') return ofRun(token);
-      return words
-        .get(token)!
-        .map((word) => stems.get(word)!)
-        .filter((stem) => stem !== '');
-    });
+    const termsOfWord = await wordReader(
+      tokens.filter((token) => typeof token === 'string'),
+      language,
+    );
+    return tokens.map((token) => (typeof token === 'string' ? termsOfWord(token) : ofRun(token)));
+  }
+
+  /** @returns a function that returns the terms of one of the words */
+  async function wordReader(words: Iterable<string>, language: TextLanguage): Promise<(word: string) => string[]> {
+    const partsOf = language === 'de' ? (word: string) => [word, ...nounsOf(word)] : (word: string) => [word];
+    const parts = new Set<string>();
+    for (const word of words) for (const part of partsOf(word)) parts.add(part);
+    const stems = await stemsOf(parts, language);
+    return (word) => partsOf(word).flatMap((part) => stems.get(part) || []);
   }
 
   async function analyse(rows: readonly { text: string; language?: TextLanguage | undefined }[]): Promise<string[]> {
@@ -87,8 +89,13 @@ export function createTextAnalysis() {
 
     analyseQuery,
 
-    /** @returns the terms of each word; none for a run of characters */
-    termsOfWords: (tokens: readonly Token[], language: TextLanguage) => termsOf(tokens, language, () => []),
+    /** @returns the words that have one of the terms in the index */
+    async wordsWithTerm(words: ReadonlySet<string>, language: TextLanguage, terms: ReadonlySet<string>) {
+      const termsOfWord = await wordReader(words, language);
+      const found = new Set<string>();
+      for (const word of words) if (termsOfWord(word).some((term) => terms.has(term))) found.add(word);
+      return found;
+    },
   };
 }
 

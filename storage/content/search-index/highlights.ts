@@ -2,7 +2,10 @@ import { DEFAULT_LANGUAGE, type TextLanguage } from '../../../domain/content/lan
 import { createPauses } from '../../../domain/event-loop.js';
 import type { TextRange } from '../../../domain/text-ranges.js';
 import { createTextAnalysis } from './analysis.js';
-import { type PlacedToken, placedTokensOf } from './words.js';
+import { charactersOf, isRun, type ReadText, readText } from './words.js';
+
+/** Characters between two pauses. */
+const PAUSE_AFTER = 500;
 
 interface MarkedText {
   text: string;
@@ -22,46 +25,67 @@ export function createHighlighter() {
       asked.delete('');
       if (asked.size === 0) return texts.map(() => []);
       const pause = createPauses();
-      const placed: PlacedToken[][] = [];
-      for (const { text } of texts) placed.push(await placedTokensOf(text, pause));
+      const read: ReadText[] = [];
+      for (const { text } of texts) {
+        read.push(await readText(text, pause));
+        await pause();
+      }
       const matching = new Map<TextLanguage, ReadonlySet<string>>();
       for (const language of languages) {
-        const words = new Set(
-          placed.flatMap((tokens, at) => (languageOf(texts[at]!) === language ? wordsOf(tokens) : [])),
-        );
-        matching.set(language, await matchingWords([...words], language, asked));
+        const words = new Set<string>();
+        for (const [at, { tokens }] of read.entries()) {
+          if (languageOf(texts[at]!) === language) for (const token of tokens) words.add(token);
+        }
+        matching.set(language, await analysis.wordsWithTerm(words, language, asked));
       }
-      return placed.map((tokens, at) => rangesOf(tokens, matching.get(languageOf(texts[at]!))!, asked));
+      const marked: TextRange[][] = [];
+      for (const [at, text] of read.entries()) {
+        marked.push(await rangesOf(text, matching.get(languageOf(texts[at]!))!, asked, pause));
+      }
+      return marked;
     },
   };
-
-  async function matchingWords(words: readonly string[], language: TextLanguage, asked: ReadonlySet<string>) {
-    const terms = await analysis.termsOfWords(words, language);
-    return new Set(words.filter((_, at) => terms[at]!.some((term) => asked.has(term))));
-  }
 }
 
 const languageOf = ({ language = DEFAULT_LANGUAGE }: MarkedText) => language;
-const wordsOf = (tokens: readonly PlacedToken[]) =>
-  tokens.flatMap(({ token }) => (typeof token === 'string' ? [token] : []));
 
-function rangesOf(tokens: readonly PlacedToken[], words: ReadonlySet<string>, asked: ReadonlySet<string>): TextRange[] {
-  return tokens.flatMap(({ token, places }): TextRange[] => {
-    if (typeof token !== 'string') return markRun(token, places, asked);
-    return words.has(token) ? places : [];
-  });
+async function rangesOf(
+  { normal, tokens, placeOf }: ReadText,
+  matching: ReadonlySet<string>,
+  asked: ReadonlySet<string>,
+  pause: () => Promise<void>,
+): Promise<TextRange[]> {
+  const ranges: TextRange[] = [];
+  let end = 0;
+  for (const token of tokens) {
+    // Only what is in no token is skipped, so this finds the token itself.
+    const start = normal.indexOf(token, end);
+    end = start + token.length;
+    if (matching.has(token)) ranges.push(placeOf(start, end));
+    else if (isRun(token)) {
+      ranges.push(...(await markRun(token, asked, pause, (from, to) => placeOf(start + from, start + to))));
+    }
+  }
+  return ranges;
 }
 
 /** Marks the characters of a script without spaces that the query has alone, or next to each other. */
-function markRun(run: readonly string[], places: PlacedToken['places'], asked: ReadonlySet<string>): TextRange[] {
-  const marked = new Set<number>();
-  for (const [at, character] of run.entries()) {
-    if (asked.has(character)) marked.add(at);
-    if (asked.has(character + run[at + 1])) marked.add(at).add(at + 1);
-  }
+async function markRun(
+  run: string,
+  asked: ReadonlySet<string>,
+  pause: () => Promise<void>,
+  placeOf: ReadText['placeOf'],
+): Promise<TextRange[]> {
+  const characters = charactersOf(run);
+  const isAsked = (at: number) => asked.has(characters[at]! + characters[at + 1]);
   const ranges: TextRange[] = [];
-  for (const [at, [start, end]] of places.entries()) {
-    if (!marked.has(at)) continue;
+  let to = 0;
+  for (const [at, character] of characters.entries()) {
+    if (at % PAUSE_AFTER === 0) await pause();
+    const from = to;
+    to += character.length;
+    if (!(asked.has(character) || isAsked(at) || isAsked(at - 1))) continue;
+    const [start, end] = placeOf(from, to);
     const last = ranges.at(-1);
     if (last?.[1] === start) last[1] = end;
     else ranges.push([start, end]);

@@ -30,7 +30,7 @@ const ACCENTS = /[\u0300-\u036f]/g;
 
 export type Stemmer = ReturnType<typeof createStemmer>;
 
-/** @returns a function that reduces words to stems without accents, by word; '' for stop words */
+/** @returns a function that reduces words to stems without accents, by word, with those of others; '' for stop words */
 export function createStemmer() {
   const kept = new Map<TextLanguage, Map<string, string>>();
 
@@ -39,16 +39,17 @@ export function createStemmer() {
       return new Map([...words].map((word) => [word, withoutAccents(BY_ENDINGS[language](word))]));
     }
     const known = kept.get(language) ?? new Map<string, string>();
-    kept.set(language, known);
-    const stems = new Map<string, string>();
-    for (const word of words) stems.set(word, known.get(word) ?? '');
     const missing = [...words].filter((word) => !known.has(word));
-    if (missing.length === 0) return stems;
+    if (missing.length === 0) return known;
+    const found = new Map(missing.map((word) => [word, '']));
     for (const { text, position } of await tokenize(missing.join(' '), settingsFor(language))) {
-      stems.set(missing[position]!, withoutAccents(text));
+      found.set(missing[position]!, withoutAccents(text));
     }
-    if (known.size + missing.length > KEPT) known.clear();
-    for (const word of missing) known.set(word, stems.get(word)!);
+    // A full map is replaced, not cleared: others may still read it.
+    const hasRoom = known.size + missing.length <= KEPT;
+    const stems = hasRoom ? known : new Map([...words].map((word) => [word, known.get(word) ?? '']));
+    for (const [word, stem] of found) stems.set(word, stem);
+    kept.set(language, stems);
     return stems;
   };
 }

@@ -20,15 +20,9 @@ export function tokensOf(text: string): Token[] {
   if (ASCII.test(lower)) return (lower.match(ASCII_WORD) ?? []).filter(isShort);
   const tokens: string[] = lower.normalize('NFKC').match(TOKEN) ?? [];
   return tokens.flatMap((token): Token[] => {
-    if (IS_PAIRED.test(token)) return [token.match(CHARACTER)!];
+    if (isRun(token)) return [charactersOf(token)];
     return isShort(token) ? [token] : [];
   });
-}
-
-/** A token with the place of its word in the text, or of each of its characters. */
-export interface PlacedToken {
-  token: Token;
-  places: TextRange[];
 }
 
 /** A character with the marks that NFKC composes with it: accents, voice marks of half-width Katakana, parts of Hangul. */
@@ -37,32 +31,23 @@ const COMPOSED = /[\s\S][\p{M}\uff9e\uff9f\u1160-\u11ff]*/gu;
 /** Matches between two pauses. */
 const MATCHES = 500;
 
-/**
- * The tokens as `tokensOf` finds them, with their places in the text. Takes time in proportion to it: a passage of many chunks
- * can have hundreds of thousands of characters.
- * @param pause awaited now and then
- */
-export async function placedTokensOf(text: string, pause: () => Promise<void>): Promise<PlacedToken[]> {
-  const { normal, placeOf } = await normalForm(text, pause);
-  const placed: PlacedToken[] = [];
-  let matches = 0;
-  for (const { 0: token, index } of normal.matchAll(TOKEN)) {
-    if (++matches % MATCHES === 0) await pause();
-    const place = (from: number, { length }: string): TextRange => placeOf(index + from, index + from + length);
-    if (!IS_PAIRED.test(token)) {
-      if (isShort(token)) placed.push({ token, places: [place(0, token)] });
-      continue;
-    }
-    const run: PlacedToken & { token: string[] } = { token: [], places: [] };
-    for (const { 0: character, index: from } of token.matchAll(CHARACTER)) {
-      if (++matches % MATCHES === 0) await pause();
-      run.token.push(character);
-      run.places.push(place(from, character));
-    }
-    placed.push(run);
-  }
-  return placed;
+/** A text as `tokensOf` reads it, its tokens in order, and the place in the text of a part of what was read. */
+export interface ReadText extends NormalForm {
+  /** Words, and runs of a script that is searched by pairs (`isRun`). */
+  tokens: readonly string[];
 }
+
+/** @param pause awaited now and then: a passage of many chunks can have hundreds of thousands of characters */
+export async function readText(text: string, pause: () => Promise<void>): Promise<ReadText> {
+  const form = await normalForm(text, pause);
+  return { ...form, tokens: form.normal.match(TOKEN) ?? [] };
+}
+
+/** Whether a token is a run of characters of a script that is searched by pairs. */
+export const isRun = (token: string) => IS_PAIRED.test(token);
+
+/** @returns the characters of a run, each with its marks */
+export const charactersOf = (run: string): string[] => run.match(CHARACTER)!;
 
 interface NormalForm {
   normal: string;

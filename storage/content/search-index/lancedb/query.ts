@@ -7,7 +7,7 @@ import { languagesOf } from '../columns.js';
 import { rankedSearch, type TableSearch, type TextHit, type WordQuery } from '../ranked-search.js';
 import { dimensionsDiffer, unitVector } from '../vectors.js';
 import { filterOf } from './filters.js';
-import { cosineWith, type RowReader, unpack } from './rows.js';
+import { cosineWith, type RowReader, vectorOf } from './rows.js';
 import { dimensionsOf, epochOf } from './schema.js';
 
 /** Minimum number of partitions of the vector index that are searched. */
@@ -143,16 +143,15 @@ async function byVector(run: SearchRun, vector: Float32Array, limit: number): Pr
     run,
     found.map(({ chunk_id }) => chunk_id),
   );
-  if (vectors.size < found.length) run.outdated = true;
+  if (vectors.includes(undefined)) run.outdated = true;
   const unit = unitVector(vector);
   return found
-    .flatMap((row) => {
-      const packed = vectors.get(row.chunk_id);
-      return packed ? [{ row, packed, score: cosineWith(unit, packed) }] : [];
+    .flatMap((row, at) => {
+      const packed = vectors[at];
+      return packed ? [{ ...row, score: cosineWith(unit, packed), vector: vectorOf(packed) }] : [];
     })
     .sort((a, b) => b.score - a.score)
-    .slice(0, limit)
-    .map(({ row, packed, score }) => ({ ...row, score, vector: unpack(packed) }));
+    .slice(0, limit);
 }
 
 /** @param score the column of the score @returns the rows that a search found, in its order */
@@ -174,9 +173,9 @@ async function readNames(run: SearchRun, hits: readonly SearchHit[]): Promise<Se
     run,
     hits.map(({ chunk_id }) => chunk_id),
   );
-  if (names.size < hits.length) run.outdated = true;
-  return hits.flatMap((hit) => {
-    const own = names.get(hit.chunk_id);
+  if (names.includes(undefined)) run.outdated = true;
+  return hits.flatMap((hit, at) => {
+    const own = names[at];
     return own ? [{ ...hit, ...own }] : [];
   });
 }

@@ -32,8 +32,8 @@ export interface RowsOfTable {
   epoch: string;
 }
 
-/** Reads something of rows. @returns it by row id, without rows that the table does not have any more */
-export type RowRead<Value> = (rows: RowsOfTable, ids: readonly RowId[]) => Promise<Map<RowId, Value>>;
+/** Reads something of rows. @returns it in the order of the ids; undefined for a row that the table does not have any more */
+export type RowRead<Value> = (rows: RowsOfTable, ids: readonly RowId[]) => Promise<(Value | undefined)[]>;
 
 export interface RowReader {
   readNames: RowRead<RowNames>;
@@ -72,20 +72,13 @@ function keeping<Value extends object>(
     return number;
   };
   return async ({ table, epoch }, ids) => {
-    const found = new Map<RowId, Value>();
-    const missing: RowId[] = [];
     const prefix = `${numberOf(epoch)}/`;
-    for (const id of ids) {
-      const value = kept.get(`${prefix}${id}`);
-      if (value) found.set(id, value);
-      else missing.push(id);
-    }
+    const found = ids.map((id) => kept.get(prefix + id));
+    const missing = ids.filter((_, at) => !found[at]);
     if (missing.length === 0) return found;
-    for (const [id, value] of await readTable(table, missing)) {
-      found.set(id, value);
-      kept.set(`${prefix}${id}`, value);
-    }
-    return found;
+    const read = new Map(await readTable(table, missing));
+    for (const [id, value] of read) kept.set(prefix + id, value);
+    return found.map((value, at) => value ?? read.get(ids[at]!));
   };
 }
 
@@ -128,11 +121,9 @@ function rowIdsOf(batch: RecordBatch): RowId[] {
   return Array.from(batch.getChild('_rowid')!.toArray() as BigUint64Array, String);
 }
 
-/** @returns the vector at length 1 */
-export function unpack({ block, start, length }: PackedVector): Float32Array {
-  const vector = new Float32Array(length);
-  for (let at = 0; at < length; at += 1) vector[at] = block[start + at]! / STEPS;
-  return vector;
+/** @returns the vector of a length that does not matter to a cosine */
+export function vectorOf({ block, start, length }: PackedVector): Int16Array {
+  return block.subarray(start, start + length);
 }
 
 /** @param unit a vector of length 1 */
