@@ -2,11 +2,11 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema, type OwnedDatabase } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
-import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
+import { chunkOwner } from '../../domain/ids.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { Databases } from '../../storage/content/databases.js';
-import type { Feedback } from '../../storage/content/feedback.js';
+import type { Feedback, FeedbackInput } from '../../storage/content/feedback.js';
 import type { Items } from '../../storage/content/items.js';
 import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
 import type { Quotas } from '../../storage/quotas.js';
@@ -131,21 +131,17 @@ async function ratedSource(
   { items, chunks }: RatedDependencies,
   database: OwnedDatabase,
   { collection, source_id, chunk_id }: z.output<typeof feedbackSchema>,
-): Promise<SourceName | { collection: null; source_id: null }> {
+): Promise<Pick<FeedbackInput, 'collection' | 'source_id' | 'item'>> {
   if (chunk_id !== undefined) {
-    const source = await requireSourceOfChunk(chunks, database._id, chunk_id);
-    const named = { collection: collection ?? source.collection, source_id: source_id ?? source.source_id };
-    if (sourceKey(named) === sourceKey(source)) return source;
-    throw new ServiceError('VALIDATION_ERROR', 'chunk_id: must be a chunk of source_id, in its collection');
+    const chunk = (await chunks.getByIds(database._id, [chunk_id])).get(chunk_id);
+    if (!chunk) throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunk_id}".`);
+    if ((collection ?? chunk.collection) !== chunk.collection || (source_id ?? chunk.source_id) !== chunk.source_id) {
+      throw new ServiceError('VALIDATION_ERROR', 'chunk_id: must be a chunk of source_id, in its collection');
+    }
+    return { collection: chunk.collection, source_id: chunk.source_id, item: chunkOwner(chunk_id).item };
   }
-  if (source_id === undefined) return { collection: null, source_id: null };
+  if (source_id === undefined) return { collection: null, source_id: null, item: null };
   const [item] = await items.listByIds(database, [source_id], collection);
-  if (item) return { collection: item.collection, source_id };
+  if (item) return { collection: item.collection, source_id, item: item._id };
   throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${source_id}".`);
-}
-
-async function requireSourceOfChunk(chunks: Chunks, databaseId: string, chunkId: string): Promise<SourceName> {
-  const chunk = (await chunks.getByIds(databaseId, [chunkId])).get(chunkId);
-  if (chunk) return { collection: chunk.collection, source_id: chunk.source_id };
-  throw new ServiceError('SOURCE_NOT_FOUND', `There is no chunk "${chunkId}".`);
 }

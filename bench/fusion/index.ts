@@ -7,7 +7,7 @@ import { NO_METADATA } from '../../domain/content/indexed-metadata.js';
 import type { Embedder, IndexRow } from '../../domain/content/search.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
-import { chunkRows } from '../search/data.js';
+import { chunkRows, documentOf } from '../search/data.js';
 import { mean, normalisedGain } from '../support/measure.js';
 import { readTestCollection, type TestCollection } from '../support/test-collection.js';
 import { DEEPEST, type Lists, VARIANTS } from './variants.js';
@@ -86,7 +86,7 @@ async function gainsOf(collection: TestCollection, embedder: Embedder): Promise<
       const words = await index.search(TABLE, { mode: 'text', query, operator: 'or', vector, limit: DEEPEST });
       const lists: Lists = { query, vector, words, vectors: nearest(rows, vector) };
       for (const [name, variant] of Object.entries(VARIANTS)) {
-        const sources = new Set(variant(lists).map(({ source_id }) => source_id));
+        const sources = new Set(variant(lists).map(documentOf));
         gains.get(name)!.push(normalisedGain([...sources], relevant));
       }
     }

@@ -72,6 +72,9 @@ export async function readSearchData(file: string, collection: string): Promise<
   };
 }
 
+/** @returns the document of a chunk of `chunkRows` */
+export const documentOf = ({ chunk_id }: { chunk_id: string }) => chunk_id.slice(0, chunk_id.lastIndexOf(':'));
+
 /** The chunks of a test collection as the product makes them, without their vectors. */
 export function chunkRows(
   documents: TestCollection['documents'],

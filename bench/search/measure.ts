@@ -3,7 +3,7 @@ import type { IndexRow, QueryMode, SearchRequest } from '../../domain/content/se
 import { cpuMs, peakMiB } from '../support/instance.js';
 import { durationMs, mean, normalisedGain, percentile, runConcurrently } from '../support/measure.js';
 import type { Figure } from '../support/results.js';
-import { type Question, readSearchData } from './data.js';
+import { documentOf, type Question, readSearchData } from './data.js';
 import { ENGINES, type MeasuredEngine } from './engines.js';
 
 /** One engine with one number of chunks. */
@@ -95,7 +95,7 @@ async function measureQuestions(
     const hits = await ask(question);
     times.push(performance.now() - sent);
     if (hits.length === 0) throw new Error(`${name}: a question has no hits`);
-    gains.push(normalisedGain([...new Set(hits.map(({ source_id }) => source_id))], question.relevant));
+    gains.push(normalisedGain([...new Set(hits.map(documentOf))], question.relevant));
   }
   const cpu = cpuSince(before, serverPid, questions.length);
   return [

@@ -30,13 +30,6 @@ export interface VectorHit extends SearchHit {
 
 type Vector = Float32Array | Int16Array;
 
-/** Scores from 0 to 1. */
-interface Scaled {
-  hits: SearchHit[];
-  /** The score of a hit that the ranking lacks. */
-  lacking: number;
-}
-
 /** @returns the hits with shares of the best score instead of BM25. @param hits best first */
 export function textRelevance(hits: readonly SearchHit[]): SearchHit[] {
   const best = Math.max(...finiteScores(hits), 0);
@@ -45,7 +38,7 @@ export function textRelevance(hits: readonly SearchHit[]): SearchHit[] {
 
 /** @returns the hits with scores from 0 to 1 instead of cosines. @param hits best first */
 export function vectorRelevance(hits: readonly SearchHit[]): SearchHit[] {
-  return scaledCosines(hits, FUSION).hits;
+  return rescored(hits, 'vector_score', scaleOf(finiteScores(hits), FUSION).scale);
 }
 
 /**
@@ -67,43 +60,57 @@ export function fuse(
   const byText = textRelevance(words);
   if (vectors.length === 0) return byText;
   const { hits, weight } = fusion.feedback;
-  const vectorOf = new Map(vectors.map((hit) => [hit.chunk_id, hit.vector]));
-  const nearest = sum(byText, vectors, fusion)
-    .flatMap(({ chunk_id }) => vectorOf.get(chunk_id) ?? [])
-    .slice(0, hits);
-  const moved = movedTowards(query, nearest, weight);
-  const again = vectors.map((hit) => ({ ...hit, score: cosine(hit.vector, moved) }));
-  return sum(
-    byText,
-    again.sort((a, b) => b.score - a.score),
-    fusion,
-  );
-}
-
-/** @param byText with scores from 0 to 1 @param vectors best first, scored by cosine similarity */
-function sum(byText: readonly SearchHit[], vectors: readonly SearchHit[], fusion: Fusion): SearchHit[] {
-  const byVector = scaledCosines(vectors, fusion);
-  if (byText.length === 0) return byVector.hits;
-  const { textShare } = fusion;
-  const fused = new Map<string, SearchHit>(
-    byText.map((hit) => [hit.chunk_id, { ...hit, vector_score: byVector.lacking }]),
-  );
-  for (const hit of byVector.hits) {
-    const text_score = fused.get(hit.chunk_id)?.text_score ?? 0;
-    fused.set(hit.chunk_id, { ...hit, text_score });
+  const rows = new Map<string, Row>(byText.map(({ chunk_id, score }) => [chunk_id, { chunk_id, text: score }]));
+  for (const { chunk_id, score, vector } of vectors) {
+    rows.set(chunk_id, { chunk_id, text: rows.get(chunk_id)?.text ?? 0, vector, cosine: score });
   }
-  for (const hit of fused.values()) hit.score = textShare * hit.text_score! + (1 - textShare) * hit.vector_score!;
-  return [...fused.values()].sort((a, b) => b.score - a.score);
+  const all = [...rows.values()];
+  const hasText = byText.length > 0;
+  const nearest = scored(all, hasText, fusion).flatMap(({ row }) => row.vector ?? []);
+  const moved = movedTowards(query, nearest.slice(0, hits), weight);
+  for (const row of all) if (row.vector) row.cosine = cosine(row.vector, moved);
+  return scored(all, hasText, fusion).map(({ row: { chunk_id, text }, score, vector_score }) => ({
+    chunk_id,
+    score,
+    ...(hasText ? { text_score: text } : {}),
+    vector_score,
+  }));
 }
 
-/** The best cosine becomes 1. The one of a hit that the ranking lacks becomes 0 if it is at least the least spread lower. */
-function scaledCosines(hits: readonly SearchHit[], { leastSpread, belowLast }: Fusion): Scaled {
-  const cosines = finiteScores(hits);
+/** A hit of one or both rankings. */
+interface Row {
+  chunk_id: string;
+  /** The score by text, from 0 to 1; 0 when the ranking by text lacks it. */
+  text: number;
+  /** Absent when the ranking by vectors lacks it, as its cosine. */
+  vector?: Vector;
+  cosine?: number;
+}
+
+/** @returns the rows with their scores, best first; equal scores keep their order. @param hasText else only the cosines count */
+function scored(rows: readonly Row[], hasText: boolean, fusion: Fusion) {
+  const cosines = rows.flatMap(({ cosine }) => (Number.isFinite(cosine) ? [cosine!] : []));
+  const { scale, lacking } = scaleOf(cosines, fusion);
+  const textShare = hasText ? fusion.textShare : 0;
+  return rows
+    .map((row) => {
+      const { text, cosine } = row;
+      const vector_score = cosine === undefined ? lacking : Number.isFinite(cosine) ? scale(cosine) : 0;
+      return { row, vector_score, score: textShare * text + (1 - textShare) * vector_score };
+    })
+    .sort((a, b) => b.score - a.score);
+}
+
+/**
+ * @returns a function that makes the best cosine 1, and the one that a hit is taken to have that the ranking lacks 0 if it is at
+ * least the least spread lower; and the score of such a hit
+ */
+function scaleOf(cosines: readonly number[], { leastSpread, belowLast }: Fusion) {
   const best = Math.max(...cosines);
   const below = Math.min(...cosines) - belowLast;
   const spread = Math.max(best - below, leastSpread);
   const scale = (cosine: number) => 1 - (best - cosine) / spread;
-  return { hits: rescored(hits, 'vector_score', scale), lacking: cosines.length === 0 ? 0 : scale(below) };
+  return { scale, lacking: cosines.length === 0 ? 0 : scale(below) };
 }
 
 const finiteScores = (hits: readonly SearchHit[]) => hits.map(({ score }) => score).filter(Number.isFinite);
@@ -114,9 +121,9 @@ function rescored(
   part: 'text_score' | 'vector_score',
   scale: (score: number) => number,
 ): SearchHit[] {
-  return hits.map(({ chunk_id, source_id, collection, score: before }) => {
+  return hits.map(({ chunk_id, score: before }) => {
     const score = Number.isFinite(before) ? scale(before) : 0;
-    return { chunk_id, source_id, collection, score, [part]: score };
+    return { chunk_id, score, [part]: score };
   });
 }
 

@@ -79,13 +79,8 @@ export interface SourceName {
   source_id: string;
 }
 
-/** @returns a key for maps; a collection's name contains no slash */
-export function sourceKey({ collection, source_id }: SourceName): string {
-  return `${collection}/${source_id}`;
-}
-
 /** A hit. Scores are comparable only within one ranking. */
-export interface SearchHit extends SourceName {
+export interface SearchHit {
   chunk_id: string;
   score: number;
   /** The score in the ranking by text, from 0 to 1; absent when the hit is not in it. */

@@ -1,7 +1,6 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { RatingTally } from '../../domain/content/ranking.js';
-import { type SourceName, sourceKey } from '../../domain/content/search.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import type { DatabaseClock } from '../clock.js';
@@ -21,6 +20,8 @@ export interface FeedbackRecord {
   collection: string | null;
   /** The client's id of the rated item, or of the rated chunk's item; null for a rating of the whole response. */
   source_id: string | null;
+  /** The internal id of the same item. */
+  item: string | null;
   chunk_id: string | null;
   /** -1 to 1. */
   rating: number;
@@ -36,7 +37,7 @@ export interface FeedbackRecord {
 
 /** Sum and number of the ratings of one source that count. */
 export interface FeedbackTallyRecord {
-  /** `<database>/<collection>/<source>`: the database's internal id and the client's id of the item. */
+  /** Internal id of the item. */
   _id: string;
   org: string;
   database_id: string;
@@ -49,7 +50,7 @@ export type Feedback = ReturnType<typeof createFeedback>;
 /** A client's rating of a query response, of one source in it, or of one chunk. */
 export type FeedbackInput = Pick<
   FeedbackRecord,
-  'query' | 'collection' | 'source_id' | 'chunk_id' | 'rating' | 'comment'
+  'query' | 'collection' | 'source_id' | 'item' | 'chunk_id' | 'rating' | 'comment'
 >;
 
 /** Filters of a list; an absent filter matches every rating. */
@@ -121,22 +122,18 @@ export function createFeedback({
       return newestFirst(feedback.forOrg(database.org), filter, page).toArray();
     },
 
-    /** @returns the tallies of the rated sources among these, by `sourceKey` */
-    async getTallies(
-      { _id: databaseId, org }: OwnedDatabase,
-      sources: readonly SourceName[],
-    ): Promise<Map<string, RatingTally>> {
-      const byKey = new Map(sources.map((source) => [tallyKey(databaseId, source), sourceKey(source)]));
+    /** @param keys internal ids of items @returns the tallies of the rated items among these, by their ids */
+    async getTallies(org: string, keys: readonly string[]): Promise<Map<string, RatingTally>> {
       const found = await feedbackTallies
         .forOrg(org)
-        .find({ _id: { $in: [...byKey.keys()] } }, BY_ID)
+        .find({ _id: { $in: [...keys] } }, BY_ID)
         .toArray();
-      return new Map(found.map((tally) => [byKey.get(tally._id)!, tally]));
+      return new Map(found.map((tally) => [tally._id, tally]));
     },
   };
 
   async function count(
-    { org, database_id: databaseId, collection, source_id, vote, rating }: FeedbackRecord,
+    { org, database_id: databaseId, item, vote, rating }: FeedbackRecord,
     tx: ClientSession,
   ): Promise<void> {
     const replaceEarlier = () =>
@@ -147,7 +144,7 @@ export function createFeedback({
           { $set: { counts: false } },
           { session: tx, projection: { rating: 1 } },
         );
-    if (collection === null || source_id === null) {
+    if (item === null) {
       await replaceEarlier();
       return;
     }
@@ -155,7 +152,7 @@ export function createFeedback({
       .forOrg(org)
       .updateOne({ _id: databaseId, rated: { $ne: true } }, { $set: { rated: true } }, { session: tx, ...BY_ID });
     const tallies = feedbackTallies.forOrg(org);
-    const tally = { _id: tallyKey(databaseId, { collection, source_id }) };
+    const tally = { _id: item };
     await tallies.updateOne(
       tally,
       { $inc: { sum: rating, count: 1 }, $setOnInsert: { database_id: databaseId } },
@@ -179,10 +176,10 @@ export async function discountRatings(
     feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
   },
   database: OwnedDatabase,
-  items: readonly { collection: string; id: string }[],
+  items: readonly { _id: string; collection: string; id: string }[],
   tx: ClientSession,
 ): Promise<void> {
-  const keys = items.map(({ collection, id }) => tallyKey(database._id, { collection, source_id: id }));
+  const keys = items.map(({ _id }) => _id);
   await feedbackTallies.forOrg(database.org).deleteMany({ _id: { $in: keys } }, { session: tx, ...BY_ID });
   for (const collection of new Set(items.map((item) => item.collection))) {
     const ids = items.flatMap((item) => (item.collection === collection ? [item.id] : []));
@@ -194,8 +191,4 @@ export async function discountRatings(
         { session: tx },
       );
   }
-}
-
-function tallyKey(databaseId: string, source: SourceName): string {
-  return `${databaseId}/${sourceKey(source)}`;
 }

@@ -9,16 +9,15 @@ import { withinBudget } from '../../domain/content/passages.js';
 import { createQueryVectors } from '../../domain/content/query-vectors.js';
 import { type RatingTally, ratedPlaces, rerank, type ScoreParts } from '../../domain/content/ranking.js';
 import { inNewOrder, RERANKED, type Reranker } from '../../domain/content/reranking.js';
-import {
-  type ItemType,
-  type QueryMode,
-  type SearchHit,
-  type SearchIndex,
-  type SearchRequest,
-  type SourceFilter,
-  type SourceName,
-  sourceKey,
-  type TextOperator,
+import type {
+  ItemType,
+  QueryMode,
+  SearchHit,
+  SearchIndex,
+  SearchRequest,
+  SourceFilter,
+  SourceName,
+  TextOperator,
 } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
 import { chunkOwner } from '../../domain/ids.js';
@@ -85,7 +84,7 @@ export interface RetrievalDependencies extends ServedHitsDependencies {
       limit: number,
     ): Promise<GraphContext>;
   };
-  feedback: { getTallies(database: OwnedDatabase, sources: readonly SourceName[]): Promise<Map<string, RatingTally>> };
+  feedback: { getTallies(org: string, items: readonly string[]): Promise<Map<string, RatingTally>> };
   /** Null: the first ranking stands. */
   reranker: Reranker | null;
 }
@@ -277,20 +276,24 @@ export function createRetrieval(deps: RetrievalDependencies) {
     { weights, recency_bias = 0 }: QueryRequest,
     hits: readonly SearchHit[],
   ): Promise<RankedHit[]> {
-    const sources = [...new Map(hits.map((hit) => [sourceKey(hit), hit])).values()];
-    const [tallies, owners] = await Promise.all([
-      database.rated ? deps.feedback.getTallies(database, sources) : new Map<string, RatingTally>(),
-      recency_bias > 0 ? deps.items.listByKeys(database.org, itemsOf(hits.map((hit) => hit.chunk_id))) : [],
+    const keys = itemsOf(hits.map(({ chunk_id }) => chunk_id));
+    const [tallies, items] = await Promise.all([
+      database.rated ? deps.feedback.getTallies(database.org, keys) : new Map<string, RatingTally>(),
+      weights || recency_bias > 0 ? deps.items.listByKeys(database.org, keys) : [],
     ]);
-    if (tallies.size === 0 && !weights && owners.length === 0) return [...hits];
-    const changed = new Map(owners.map((item) => [item._id, asServed(item).updated_at.getTime()]));
+    if (tallies.size === 0 && items.length === 0) return [...hits];
+    const owners = new Map(items.map((item) => [item._id, item]));
     return rerank(
       hits,
-      (hit) => ({
-        weight: weights?.get(hit.collection) ?? 1,
-        changed: changed.get(chunkOwner(hit.chunk_id).item) ?? 0,
-        places: ratedPlaces(tallies.get(sourceKey(hit)) ?? NO_RATINGS),
-      }),
+      ({ chunk_id }) => {
+        const { item } = chunkOwner(chunk_id);
+        const owner = owners.get(item);
+        return {
+          weight: (owner && weights?.get(owner.collection)) ?? 1,
+          changed: owner && recency_bias > 0 ? asServed(owner).updated_at.getTime() : 0,
+          places: ratedPlaces(tallies.get(item) ?? NO_RATINGS),
+        };
+      },
       recency_bias,
     );
   }

@@ -14,7 +14,7 @@ import { createEmbedders } from '../../domain/content/embedding-models.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { type RemovalRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { newBatchId } from '../../domain/ids.js';
+import { chunkOwner, newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { identifySelf, isAlive } from '../../runtime/process-identity.js';
@@ -201,7 +201,8 @@ describe('small items that are indexed together', () => {
       found: async () => {
         const request = { mode: 'text', query: 'lamp', operator: 'or', vector: null, limit: 100 } as const;
         const hits = await index.search(database_id, request);
-        return names(hits.map(({ source_id }) => source_id).filter((id) => id.endsWith(`/${batch}`)));
+        const ids = new Map(records.map(({ _id, id }) => [_id, id]));
+        return names(hits.flatMap(({ chunk_id }) => ids.get(chunkOwner(chunk_id).item) ?? []));
       },
     };
   }

@@ -5,8 +5,6 @@ import type { SearchHit } from '../../domain/content/search.js';
 
 const hit = (chunk_id: string, score: number): SearchHit => ({
   chunk_id,
-  source_id: chunk_id,
-  collection: 'notes',
   score,
 });
 const QUERY = Float32Array.of(1, 0, 0);

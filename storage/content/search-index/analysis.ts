@@ -36,20 +36,12 @@ export function createTextAnalysis() {
     language: TextLanguage,
     ofRun: (run: readonly string[]) => string[],
   ) {
-    const termsOfWord = await wordReader(
-      tokens.filter((token) => typeof token === 'string'),
-      language,
-    );
-    return tokens.map((token) => (typeof token === 'string' ? termsOfWord(token) : ofRun(token)));
-  }
-
-  /** @returns a function that returns the terms of one of the words */
-  async function wordReader(words: Iterable<string>, language: TextLanguage): Promise<(word: string) => string[]> {
-    const partsOf = language === 'de' ? (word: string) => [word, ...nounsOf(word)] : (word: string) => [word];
-    const parts = new Set<string>();
-    for (const word of words) for (const part of partsOf(word)) parts.add(part);
-    const stems = await stemsOf(parts, language);
-    return (word) => partsOf(word).flatMap((part) => stems.get(part) || []);
+    const words = new Set(tokens.filter((token) => typeof token === 'string'));
+    const stems = await stemsOf(withNouns(words, language), language);
+    return tokens.map((token) => {
+      if (typeof token !== 'string') return ofRun(token);
+      return partsOf(token, language).flatMap((part) => stems.get(part) || []);
+    });
   }
 
   async function analyse(rows: readonly { text: string; language?: TextLanguage | undefined }[]): Promise<string[]> {
@@ -91,12 +83,23 @@ export function createTextAnalysis() {
 
     /** @returns the words that have one of the terms in the index */
     async wordsWithTerm(words: ReadonlySet<string>, language: TextLanguage, terms: ReadonlySet<string>) {
-      const termsOfWord = await wordReader(words, language);
+      const stems = await stemsOf(withNouns(words, language), language);
+      const hasTerm = (part: string) => terms.has(stems.get(part)!);
       const found = new Set<string>();
-      for (const word of words) if (termsOfWord(word).some((term) => terms.has(term))) found.add(word);
+      for (const word of words) {
+        if (hasTerm(word) || (hasNouns(language) && nounsOf(word).some(hasTerm))) found.add(word);
+      }
       return found;
     },
   };
+}
+
+const hasNouns = (language: TextLanguage) => language === 'de';
+const partsOf = (word: string, language: TextLanguage) => (hasNouns(language) ? [word, ...nounsOf(word)] : [word]);
+
+/** @returns the words, and in German the nouns that they are made of */
+function withNouns(words: ReadonlySet<string>, language: TextLanguage): ReadonlySet<string> {
+  return hasNouns(language) ? new Set([...words].flatMap((word) => partsOf(word, language))) : words;
 }
 
 /** A stop word leaves a second space, so that phrases with and without it differ. */

@@ -22,8 +22,13 @@ export function dimensionsDiffer(expected: number, actual: number): EmbeddingErr
 
 /** @returns the vector at length 1; as it is when all its components are 0 */
 export function unitVector(vector: Float32Array): Float32Array {
-  let squares = 0;
-  for (let at = 0; at < vector.length; at += 1) squares += vector[at]! ** 2;
-  const length = Math.sqrt(squares);
+  const length = lengthOf(vector);
   return length === 0 ? vector : vector.map((component) => component / length);
+}
+
+/** @returns the length of the vector that these components are */
+export function lengthOf(numbers: Float32Array | Int16Array, from = 0, to = numbers.length): number {
+  let squares = 0;
+  for (let at = from; at < to; at += 1) squares += numbers[at]! ** 2;
+  return Math.sqrt(squares);
 }

@@ -7,7 +7,7 @@ import { languagesOf } from '../columns.js';
 import { rankedSearch, type TableSearch, type TextHit, type WordQuery } from '../ranked-search.js';
 import { dimensionsDiffer, unitVector } from '../vectors.js';
 import { filterOf } from './filters.js';
-import { cosineWith, type RowReader, vectorOf } from './rows.js';
+import { cosineWith, type RowReader, rowIdsOf, vectorOf } from './rows.js';
 import { dimensionsOf, epochOf } from './schema.js';
 
 /** Minimum number of partitions of the vector index that are searched. */
@@ -25,12 +25,6 @@ interface SearchRun extends Pick<TableState, 'dimensions' | 'hasVectorIndex' | '
   where: string | null;
   /** Whether a row that was found could not be read. */
   outdated: boolean;
-}
-
-/** A hit whose row is not read yet: its row id is in the place of the chunk's. */
-interface FoundRow extends SearchHit {
-  source_id: '';
-  collection: '';
 }
 
 /** A table, how its texts are analysed, and how its rows are read. */
@@ -55,8 +49,8 @@ export async function searchTable(
       textsByTerms: (words, limit) => textsByTerms(run, words, limit),
       byVector: (vector, limit) => byVector(run, vector, limit),
     };
-    // Rows are ranked by their ids. What they contain is read of those in the result only.
-    const hits = await readNames(run, await rankedSearch(search, analysis, request));
+    // Rows are ranked with their row ids in the place of chunk ids, which are read of those in the result only.
+    const hits = await readChunkIds(run, await rankedSearch(search, analysis, request));
     if (!run.outdated || searches === MAX_SEARCHES) return hits;
   }
 }
@@ -114,14 +108,14 @@ function matches({ table, where }: SearchRun, words: WordQuery, columns: string[
   return where ? query.where(where) : query;
 }
 
-async function byTerms(run: SearchRun, words: WordQuery, limit: number): Promise<FoundRow[]> {
-  return rowsFound(await matches(run, words, ['_score'], limit).withRowId().toArrow(), '_score');
+async function byTerms(run: SearchRun, words: WordQuery, limit: number): Promise<SearchHit[]> {
+  return hitsIn(await matches(run, words, ['_score'], limit).withRowId().toArrow());
 }
 
 async function textsByTerms(run: SearchRun, words: WordQuery, limit: number): Promise<TextHit[]> {
   const found = await matches(run, words, ['text', '_score'], limit).withRowId().toArrow();
   const texts = found.getChild('text');
-  return rowsFound(found, '_score').map((row, at) => ({ ...row, text: texts!.get(at) as string }));
+  return hitsIn(found).map((row, at) => ({ ...row, text: texts!.get(at) as string }));
 }
 
 async function byVector(run: SearchRun, vector: Float32Array, limit: number): Promise<VectorHit[]> {
@@ -138,44 +132,36 @@ async function byVector(run: SearchRun, vector: Float32Array, limit: number): Pr
     .maximumNprobes(0)
     .select(['_distance'])
     .limit(hasVectorIndex ? limit * REFINE : limit);
-  const found = rowsFound(await (where ? query.where(where) : query).withRowId().toArrow(), '_distance');
-  const vectors = await run.rows.readVectors(
-    run,
-    found.map(({ chunk_id }) => chunk_id),
-  );
+  const found = await (where ? query.where(where) : query).withRowId().toArrow();
+  if (found.numRows === 0) return [];
+  const ids = rowIdsOf(found);
+  const vectors = await run.rows.readVectors(run, ids);
   if (vectors.includes(undefined)) run.outdated = true;
   const unit = unitVector(vector);
-  return found
-    .flatMap((row, at) => {
-      const packed = vectors[at];
-      return packed ? [{ ...row, score: cosineWith(unit, packed), vector: vectorOf(packed) }] : [];
-    })
-    .sort((a, b) => b.score - a.score)
-    .slice(0, limit);
+  const scores = vectors.map((packed) => (packed ? cosineWith(unit, packed) : null));
+  return [...ids.keys()]
+    .filter((at) => scores[at] !== null)
+    .sort((a, b) => scores[b]! - scores[a]!)
+    .slice(0, limit)
+    .map((at) => ({ chunk_id: ids[at]!, score: scores[at]!, vector: vectorOf(vectors[at]!) }));
 }
 
-/** @param score the column of the score @returns the rows that a search found, in its order */
-function rowsFound(found: ArrowTable, score: '_score' | '_distance'): FoundRow[] {
+/** @returns the rows that a search of words found, in its order */
+function hitsIn(found: ArrowTable): SearchHit[] {
   if (found.numRows === 0) return [];
-  const ids = found.getChild('_rowid')!.toArray() as BigUint64Array;
-  const scores = found.getChild(score)!.toArray() as Float32Array;
-  return Array.from(ids, (id, at) => ({
-    chunk_id: String(id),
-    source_id: '',
-    collection: '',
-    score: scores[at]!,
-  }));
+  const scores = found.getChild('_score')!.toArray() as Float32Array;
+  return rowIdsOf(found).map((id, at) => ({ chunk_id: id, score: scores[at]! }));
 }
 
-/** @returns the hits with the names of their chunks, without rows that another version of the table lacks */
-async function readNames(run: SearchRun, hits: readonly SearchHit[]): Promise<SearchHit[]> {
-  const names = await run.rows.readNames(
+/** @returns the hits with the ids of their chunks, without rows that another version of the table lacks */
+async function readChunkIds(run: SearchRun, hits: readonly SearchHit[]): Promise<SearchHit[]> {
+  const chunkIds = await run.rows.readChunkIds(
     run,
     hits.map(({ chunk_id }) => chunk_id),
   );
-  if (names.includes(undefined)) run.outdated = true;
+  if (chunkIds.includes(undefined)) run.outdated = true;
   return hits.flatMap((hit, at) => {
-    const own = names[at];
-    return own ? [{ ...hit, ...own }] : [];
+    const chunk_id = chunkIds[at];
+    return chunk_id === undefined ? [] : [{ ...hit, chunk_id }];
   });
 }

@@ -1,20 +1,14 @@
 import type { Table } from '@lancedb/lancedb';
-import type { RecordBatch } from 'apache-arrow';
+import type { Table as ArrowTable, RecordBatch } from 'apache-arrow';
 import { LRUCache } from 'lru-cache';
-import type { SourceName } from '../../../../domain/content/search.js';
-import { unitVector } from '../vectors.js';
+import { lengthOf } from '../vectors.js';
 
-/** Memory of what is kept, over all tables: some 50,000 vectors with 384 dimensions, and the names of as many rows. */
-const KEPT_BYTES = { vectors: 48 << 20, names: 16 << 20 };
+/** Memory of what is kept, over all tables: some 50,000 vectors with 384 dimensions, and the ids of as many chunks. */
+const KEPT_BYTES = { vectors: 48 << 20, chunkIds: 16 << 20 };
 /** Memory of an entry beside its content: its key and its places in the maps. */
 const BYTES_OF_AN_ENTRY = 200;
 /** A component of a unit vector is stored as a multiple of its inverse: a cosine is wrong by less than 0.0001. */
 const STEPS = 32_767;
-
-/** What a hit shows of its row. */
-export interface RowNames extends SourceName {
-  chunk_id: string;
-}
 
 /** A unit vector in two bytes per component, in a block of vectors that were read together: many small buffers cost more. */
 export interface PackedVector {
@@ -36,7 +30,7 @@ export interface RowsOfTable {
 export type RowRead<Value> = (rows: RowsOfTable, ids: readonly RowId[]) => Promise<(Value | undefined)[]>;
 
 export interface RowReader {
-  readNames: RowRead<RowNames>;
+  readChunkIds: RowRead<string>;
   /** Only of rows that have a vector. */
   readVectors: RowRead<PackedVector>;
 }
@@ -47,7 +41,7 @@ export interface RowReader {
  */
 export function createRowReader(): RowReader {
   return {
-    readNames: keeping(KEPT_BYTES.names, () => 0, readNames),
+    readChunkIds: keeping(KEPT_BYTES.chunkIds, () => 0, readChunkIds),
     readVectors: keeping(KEPT_BYTES.vectors, ({ length }) => length * Int16Array.BYTES_PER_ELEMENT, readVectors),
   };
 }
@@ -55,7 +49,7 @@ export function createRowReader(): RowReader {
 type ReadTable<Value> = (table: Table, ids: readonly RowId[]) => Promise<(readonly [RowId, Value])[]>;
 
 /** @returns a function that reads what it has not kept */
-function keeping<Value extends object>(
+function keeping<Value extends object | string>(
   maxSize: number,
   bytesOf: (value: Value) => number,
   readTable: ReadTable<Value>,
@@ -82,20 +76,16 @@ function keeping<Value extends object>(
   };
 }
 
-async function readNames(table: Table, ids: readonly RowId[]): Promise<(readonly [RowId, RowNames])[]> {
-  const batches = await take(table, ids, ['chunk_id', 'source_id', 'collection']);
+async function readChunkIds(table: Table, ids: readonly RowId[]): Promise<(readonly [RowId, string])[]> {
+  const batches = await take(table, ids, 'chunk_id');
   return batches.flatMap((batch) => {
-    // Column by column, because Arrow's row objects look up the type of each value.
-    const column = (name: string) => batch.getChild(name)!.toArray() as string[];
-    const [chunkIds, sourceIds, collections] = [column('chunk_id'), column('source_id'), column('collection')];
-    return rowIdsOf(batch).map((id, at) => {
-      return [id, { chunk_id: chunkIds[at]!, source_id: sourceIds[at]!, collection: collections[at]! }] as const;
-    });
+    const chunkIds = batch.getChild('chunk_id')!.toArray() as string[];
+    return rowIdsOf(batch).map((id, at) => [id, chunkIds[at]!] as const);
   });
 }
 
 async function readVectors(table: Table, ids: readonly RowId[]): Promise<(readonly [RowId, PackedVector])[]> {
-  const batches = await take(table, ids, ['vector']);
+  const batches = await take(table, ids, 'vector');
   return batches.flatMap((batch) => {
     const vectors = batch.getChild('vector')!;
     const numbers = vectors.data[0]!.children[0]!.values as Float32Array;
@@ -105,20 +95,20 @@ async function readVectors(table: Table, ids: readonly RowId[]): Promise<(readon
     return rowIds.flatMap((id, row) => {
       if (!vectors.isValid(row)) return [];
       const start = row * length;
-      const unit = unitVector(numbers.subarray(start, start + length));
-      for (let at = 0; at < length; at += 1) block[start + at] = Math.round(unit[at]! * STEPS);
+      const scale = STEPS / (lengthOf(numbers, start, start + length) || 1);
+      for (let at = start; at < start + length; at += 1) block[at] = Math.round(numbers[at]! * scale);
       return [[id, { block, start, length }] as const];
     });
   });
 }
 
-async function take(table: Table, ids: readonly RowId[], columns: string[]): Promise<RecordBatch[]> {
-  const found = await table.takeRowIds(ids.map(BigInt)).select(columns).withRowId().toArrow();
+async function take(table: Table, ids: readonly RowId[], column: string): Promise<RecordBatch[]> {
+  const found = await table.takeRowIds(ids.map(BigInt)).select([column]).withRowId().toArrow();
   return found.batches.filter(({ numRows }) => numRows > 0);
 }
 
-function rowIdsOf(batch: RecordBatch): RowId[] {
-  return Array.from(batch.getChild('_rowid')!.toArray() as BigUint64Array, String);
+export function rowIdsOf(found: RecordBatch | ArrowTable): RowId[] {
+  return Array.from(found.getChild('_rowid')!.toArray() as BigUint64Array, String);
 }
 
 /** @returns the vector of a length that does not matter to a cosine */

@@ -16,12 +16,11 @@ const MAX_TERMS = 800;
 /** A search takes milliseconds. A client would not wait for two attempts of this length. */
 const TIMEOUT = { requestTimeout: 10_000, maxRetries: 1 };
 
-const FIELDS = ['source_id', 'collection'];
-
 interface Hit {
   _id: string;
   _score: number;
-  _source: { source_id: string; collection: string; text?: string; vector_bytes?: string };
+  /** Only the fields that were asked for. */
+  _source?: { text?: string; vector_bytes?: string };
 }
 
 /** An index, by its alias, and how its texts are analysed. */
@@ -37,13 +36,13 @@ export async function searchIndex(searched: SearchedIndex, request: SearchReques
   if (request.limit <= 0) return [];
   const { analysis, schema } = searched;
   const filter = filtersOf(request);
-  const byTerms = (words: WordQuery, limit: number, fields = FIELDS) =>
+  const byTerms = (words: WordQuery, limit: number, fields: string[] = []) =>
     hitsOf(searched, { bool: { must: [termsQuery(words)], filter } }, limit, fields);
   return rankedSearch(
     {
       languages: languagesOf(schema.columns),
       byTerms: async (words, limit) => (await byTerms(words, limit)).map(searchHit),
-      textsByTerms: async (words, limit) => (await byTerms(words, limit, [...FIELDS, 'text'])).map(textHit),
+      textsByTerms: async (words, limit) => (await byTerms(words, limit, ['text'])).map(textHit),
       byVector: (vector, limit) => byVector(searched, filter, vector, limit),
     },
     analysis,
@@ -76,25 +75,25 @@ async function byVector(
   // The filter inside the query, so that a narrow filter still gets enough rows.
   const restricted = filter.length === 0 ? {} : { filter: { bool: { filter } } };
   const query = { knn: { vector: { vector: unit, k: limit * CANDIDATES, ...restricted } } };
-  const hits = await hitsOf(searched, query, limit, [...FIELDS, 'vector_bytes']);
+  const hits = await hitsOf(searched, query, limit, ['vector_bytes']);
   return hits.map((hit) => ({
     ...searchHit(hit),
     // OpenSearch's scores are never negative: (1 + cosine) / 2.
     score: 2 * hit._score - 1,
-    vector: vectorOf(hit._source.vector_bytes!, dimensions),
+    vector: vectorOf(hit._source!.vector_bytes!, dimensions),
   }));
 }
 
 async function hitsOf({ client, alias }: SearchedIndex, query: Query, size: number, fields: string[]): Promise<Hit[]> {
-  const body = { query, size, _source: fields, track_total_hits: false };
+  const body = { query, size, _source: fields.length > 0 && fields, track_total_hits: false };
   const response = await client.search({ index: alias, body }, TIMEOUT);
   return response.body.hits.hits as unknown as Hit[];
 }
 
-function searchHit({ _id, _score, _source: { source_id, collection } }: Hit): SearchHit {
-  return { chunk_id: _id, source_id, collection, score: _score };
+function searchHit({ _id, _score }: Hit): SearchHit {
+  return { chunk_id: _id, score: _score };
 }
 
 function textHit(hit: Hit): TextHit {
-  return { ...searchHit(hit), text: hit._source.text! };
+  return { ...searchHit(hit), text: hit._source!.text! };
 }
