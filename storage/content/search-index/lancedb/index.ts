@@ -59,7 +59,7 @@ interface OpenTable {
  */
 export function createLanceIndex({ location, leases, log }: LanceIndexOptions): SearchIndex {
   const analysis = createTextAnalysis();
-  const rowReader = createRowReader();
+  const readRows = createRowReader();
   const tables = new Map<string, Promise<OpenTable>>();
   let connections: Promise<{ following: Connection; pausing: Connection }> | undefined;
 
@@ -198,9 +198,8 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       await (await open(name)).changes.push({ rows, remove });
     },
     search: (name, request) =>
-      readTable(name, async ({ newest }) => searchTable({ table: await newest(), analysis, rows: rowReader }, request)),
-    warm: (name) =>
-      readTable(name, async ({ newest }) => warmTable({ table: await newest(), analysis, rows: rowReader })),
+      readTable(name, async ({ newest }) => searchTable({ table: await newest(), analysis, readRows }, request)),
+    warm: (name) => readTable(name, async ({ newest }) => warmTable({ table: await newest(), analysis, readRows })),
     compact: (name) =>
       readTable(name, async (opened) => {
         // A running compaction, here or in another process, may have started before the latest rows were added.

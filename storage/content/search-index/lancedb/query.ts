@@ -20,7 +20,7 @@ const MAX_SEARCHES = 3;
 /** One run of a search over one version of a table. */
 interface SearchRun extends Pick<TableState, 'dimensions' | 'hasVectorIndex' | 'epoch'> {
   table: Table;
-  rows: RowReader;
+  readRows: RowReader;
   /** The restrictions as SQL; null without restrictions. */
   where: string | null;
   /** Whether a row that was found could not be read. */
@@ -31,18 +31,18 @@ interface SearchRun extends Pick<TableState, 'dimensions' | 'hasVectorIndex' | '
 export interface SearchedTable {
   table: Table;
   analysis: TextAnalysis;
-  rows: RowReader;
+  readRows: RowReader;
 }
 
 /** Searches one table. @returns hits, best first */
 export async function searchTable(
-  { table, analysis, rows }: SearchedTable,
+  { table, analysis, readRows }: SearchedTable,
   request: SearchRequest,
 ): Promise<SearchHit[]> {
   if (request.limit <= 0) return [];
   const state = await stateOf(table);
   for (let searches = 1; ; searches += 1) {
-    const run: SearchRun = { ...state, table, rows, where: filterOf(request, state.columns), outdated: false };
+    const run: SearchRun = { ...state, table, readRows, where: filterOf(request, state.columns), outdated: false };
     const search: TableSearch = {
       languages: languagesOf(state.columns),
       byTerms: (words, limit) => byTerms(run, words, limit),
@@ -50,7 +50,7 @@ export async function searchTable(
       byVector: (vector, limit) => byVector(run, vector, limit),
     };
     // Rows are ranked with their row ids in the place of chunk ids, which are read of those in the result only.
-    const hits = await readChunkIds(run, await rankedSearch(search, analysis, request));
+    const hits = await withChunkIds(run, await rankedSearch(search, analysis, request));
     if (!run.outdated || searches === MAX_SEARCHES) return hits;
   }
 }
@@ -135,15 +135,15 @@ async function byVector(run: SearchRun, vector: Float32Array, limit: number): Pr
   const found = await (where ? query.where(where) : query).withRowId().toArrow();
   if (found.numRows === 0) return [];
   const ids = rowIdsOf(found);
-  const vectors = await run.rows.readVectors(run, ids);
-  if (vectors.includes(undefined)) run.outdated = true;
+  const rows = await run.readRows(run, ids);
+  if (rows.includes(undefined)) run.outdated = true;
   const unit = unitVector(vector);
-  const scores = vectors.map((packed) => (packed ? cosineWith(unit, packed) : null));
+  const scores = rows.map((row) => (row?.vector ? cosineWith(unit, row.vector) : null));
   return [...ids.keys()]
     .filter((at) => scores[at] !== null)
     .sort((a, b) => scores[b]! - scores[a]!)
     .slice(0, limit)
-    .map((at) => ({ chunk_id: ids[at]!, score: scores[at]!, vector: vectorOf(vectors[at]!) }));
+    .map((at) => ({ chunk_id: ids[at]!, score: scores[at]!, vector: vectorOf(rows[at]!.vector!) }));
 }
 
 /** @returns the rows that a search of words found, in its order */
@@ -154,14 +154,14 @@ function hitsIn(found: ArrowTable): SearchHit[] {
 }
 
 /** @returns the hits with the ids of their chunks, without rows that another version of the table lacks */
-async function readChunkIds(run: SearchRun, hits: readonly SearchHit[]): Promise<SearchHit[]> {
-  const chunkIds = await run.rows.readChunkIds(
+async function withChunkIds(run: SearchRun, hits: readonly SearchHit[]): Promise<SearchHit[]> {
+  const rows = await run.readRows(
     run,
     hits.map(({ chunk_id }) => chunk_id),
   );
-  if (chunkIds.includes(undefined)) run.outdated = true;
+  if (rows.includes(undefined)) run.outdated = true;
   return hits.flatMap((hit, at) => {
-    const chunk_id = chunkIds[at];
-    return chunk_id === undefined ? [] : [{ ...hit, chunk_id }];
+    const row = rows[at];
+    return row ? [{ ...hit, chunk_id: row.chunk_id }] : [];
   });
 }
