@@ -63,7 +63,7 @@ function withPaths(serve: RequestListener): RequestListener {
 }
 
 /**
- * The path and query of a target, which may be an address, as proxies send it (RFC 9112, 3.2). Neither has `#` or `\\`.
+ * The path and query of a target, which may be an address, as proxies send it (RFC 9112, 3.2). Neither has `#` or `\`.
  * @returns null for anything else
  */
 function pathOf(target: string): string | null {

@@ -65,6 +65,8 @@ const CANDIDATES = 50;
 const WEIGHTED_CANDIDATES = 100;
 /** Searches of one query: again, when versions that are not served took the places of others. */
 const MAX_SEARCHES = 5;
+/** By how much deeper the next search is: a large item that is being replaced can have the first hundreds of hits. */
+const DEEPER = 4;
 const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
@@ -223,7 +225,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
       const tooFew = result.unserved > 0 && result.best.length < question.max_results && hits.length === limit;
       if (searches === MAX_SEARCHES || !(switched || tooFew)) return result;
       for (const version of result.missing) missing.add(version);
-      if (tooFew) limit *= 2;
+      if (tooFew) limit *= DEEPER;
     }
   }
 
