@@ -84,9 +84,9 @@ function changesOf(sync) {
   if (!sync) return '–';
   const { unchanged, ...others } = sync.counts;
   const changes = Object.entries(others).filter(([, number]) => number > 0);
-  return changes.length === 0
-    ? `${count(unchanged)} unchanged`
-    : changes.map(([name, number]) => `${count(number)} ${name}`).join(', ');
+  if (changes.length > 0) return changes.map(([name, number]) => `${count(number)} ${name}`).join(', ');
+  // A sync that has failed may have compared nothing.
+  return unchanged > 0 ? `${count(unchanged)} unchanged` : '–';
 }
 
 /** @param {{ status: any }} props */

@@ -112,6 +112,10 @@ inChromium('the overview of the console', () => {
     const attention = tab.page.getByRole('region', { name: 'Needs attention' });
     await attention.getByRole('link', { name: '/no-feed' }).waitFor();
     await tab.isFine('overview-failed-sync');
+    await attention.getByRole('link', { name: '/no-feed' }).press('Enter');
+    await tab.shows(tab.drawer(), 'Failed');
+    expect(await tab.page.getByRole('row').getByText('unchanged').count()).toBe(0);
+    await tab.visit({ api: key, crew: crewKey }, 'overview');
     // A person has cancelled it.
     expect(await attention.getByText('support-reply').count()).toBe(0);
     const change = { error_code: 'E5001', error_message: 'The model does not respond.' };
