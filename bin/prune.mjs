@@ -41,6 +41,7 @@ const RULES = [
   ['@e965/xlsx', 'dist', (name) => !/^(cpexcel\.(full\.mjs|d\.ts)|LICENSE)$/.test(name)],
   ['@hyzyla/pdfium', 'dist', (name) => /base64.*\.js$/.test(name)],
   // Everything here is an ES module, and runs on Node.
+  ['@modelcontextprotocol/client', 'dist', (name) => /\.(cjs|d\.cts)$|^shims(Browser|Workerd)/.test(name)],
   ['@modelcontextprotocol/server', 'dist', (name) => /\.(cjs|d\.cts)$|^shims(Browser|Workerd)/.test(name)],
   ['@modelcontextprotocol/core', 'dist', (name) => /\.(cjs|d\.cts)$/.test(name)],
   ...OPEN_TELEMETRY.map((name) => [`@opentelemetry/${name}`, 'build', (entry) => entry !== 'src']),
@@ -61,6 +62,7 @@ const WITHOUT_MAPS = [
   'mongodb',
   'protobufjs',
   '@jsonjoy.com/json-pack',
+  '@modelcontextprotocol/client',
   '@modelcontextprotocol/core',
   '@modelcontextprotocol/server',
   ...OPEN_TELEMETRY.map((name) => `@opentelemetry/${name}`),

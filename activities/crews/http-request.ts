@@ -26,7 +26,7 @@ export interface ToolRequest extends Pick<OutboundRequest, 'method' | 'url' | 'h
 }
 
 const TIMEOUT_MS = 60_000;
-const MAX_BYTES = 2 * 1024 * 1024;
+export const MAX_BYTES = 2 * 1024 * 1024;
 
 /**
  * Sends a request of a tool through the guarded client.

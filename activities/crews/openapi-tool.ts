@@ -81,7 +81,7 @@ async function loadOperation(
   const request = { method: 'GET', url: address, headers: {}, repeatable: true, signal } as const;
   const response = await sendToolRequest(http, request);
   const text = response.body.toString('utf8');
-  return documents.read('openapi', { text, operation, address }, signal).catch(asToolError);
+  return documents.readOperation({ text, operation, address }, signal).catch(asToolError);
 }
 
 /** A model may leave an argument out, and a document may name one as objects name their own functions. */

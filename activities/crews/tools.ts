@@ -33,7 +33,7 @@ export function createCrewTools(deps: CrewToolDependencies) {
   const builtIn: Record<CrewToolName, CrewTool> = { query_database: queryDatabase(deps), fetch_page: fetchPage(deps) };
   const http: ToolHttp = { outbound: deps.outbound, secrets: deps.toolSecrets };
   const openApi = createOpenApiTools(http, deps.toolDocuments);
-  const mcp = createMcpTools(http, deps.toolDocuments);
+  const mcp = createMcpTools(http);
 
   return {
     /**

@@ -11,10 +11,7 @@ describe('documents of the servers of tools', () => {
   const address = 'https://tools.example.com/openapi.json';
   const documents = duringTests(createToolDocumentReader);
 
-  const readOpenApi = (text: string) => documents.read('openapi', { text, operation: 'op', address }, signal);
-  const read = (text: string, contentType = 'application/json') =>
-    documents.read('tools/call', { text, contentType, id: 7 }, signal);
-  const answer = (text: string) => JSON.stringify({ id: 7, result: { content: [{ type: 'text', text }] } });
+  const readOpenApi = (text: string) => documents.readOperation({ text, operation: 'op', address }, signal);
 
   test.each([
     ['JSON', JSON.stringify],
@@ -58,40 +55,6 @@ describe('documents of the servers of tools', () => {
     ],
   ])('an OpenAPI document %s is rejected', async (_, text) => {
     await expect(readOpenApi(text)).rejects.toMatchObject({ name: 'ToolDocumentError' });
-  });
-
-  test('a response of an MCP server is found among others, in a list and in a stream', async () => {
-    const other = JSON.stringify({ id: 6, result: {} });
-    expect(await read(`[${other},${answer('found')}]`)).toEqual({ text: 'found', failed: false });
-    const stream = `event: message\r\ndata: ${other}\r\n\r\n: comment\r\n\r\ndata: ${answer('found')}\r\n`;
-    expect(await read(stream, 'text/event-stream')).toEqual({ text: 'found', failed: false });
-    const long = answer('x'.repeat(100_000));
-    expect((await read(long)).text).toHaveLength(100_000);
-  });
-
-  test.each([
-    [
-      'a list of a million zeros',
-      'application/json',
-      `[${'0,'.repeat(999_999)}0]`,
-      'The MCP server sent too many messages.',
-    ],
-    ['a million empty events', 'text/event-stream', 'data\n\n'.repeat(300_000), 'The MCP server sent no response.'],
-    [
-      'more than may be returned',
-      'application/json',
-      answer('x'.repeat(1_500_000)),
-      "Reading the response of the tool's server took too much output.",
-    ],
-  ])('an MCP server that sends %s fails', async (_, contentType, text, message) => {
-    await expect(read(text, contentType)).rejects.toMatchObject({ name: 'ToolDocumentError', message });
-  });
-
-  test('at most 1,000 tools of a page are read', async () => {
-    const tools = Array.from({ length: 5_000 }, (_, n) => ({ name: `tool-${n}` }));
-    const text = JSON.stringify({ id: 7, result: { tools } });
-    const listed = await documents.read('tools/list', { text, contentType: 'application/json', id: 7 }, signal);
-    expect(listed.tools).toHaveLength(1_000);
   });
 });
 

@@ -44,14 +44,12 @@ describe('the secrets of tools', () => {
   });
 
   test('are not read from what an MCP server says', async () => {
+    const tool = { mcp: `${server.url}/mcp`, allow: null, headers };
+    await createMcpTools(http()).offers(tool, signal);
+    expect(requests.at(-1)!.headers).toMatchObject({ authorization: 'Bearer of the tower', 'mcp-session-id': NAMED });
     version = NAMED;
-    await createMcpTools(http(), documents).offers({ mcp: `${server.url}/mcp`, allow: null, headers }, signal);
-    const last = requests.at(-1)!.headers;
-    expect(last).toMatchObject({
-      authorization: 'Bearer of the tower',
-      'mcp-session-id': NAMED,
-      'mcp-protocol-version': NAMED,
-    });
+    const offers = createMcpTools(http()).offers(tool, signal);
+    await expect(offers).rejects.toThrow(`protocol version is not supported: ${NAMED}`);
     expect(JSON.stringify(requests)).not.toContain('of the CRM');
   });
 

@@ -72,7 +72,7 @@ const ROADS: Record<string, (url: string) => Promise<unknown>> = {
       },
       folder,
     ).list(null, {}, limit()),
-  'an MCP server': (url) => createMcpTools(http, documents).offers(tool(url), limit()),
+  'an MCP server': (url) => createMcpTools(http).offers(tool(url), limit()),
   'an OpenAPI document': (url) => createOpenApiTools(http, documents).offer(operation(url), limit()),
   'a language model': (url) => client(url).post('/chat/completions', { messages: [] }, limit()),
   'a speech model': (url) =>
