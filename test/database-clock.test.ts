@@ -191,9 +191,8 @@ const OWN_CLOCK: Record<string, readonly string[]> = {
   ],
   'receivers compare the timestamp of a request with their own clock': [
     'activities/ai-jobs/job-callback.ts',
-    'activities/crews/crew-callback.ts',
-    'activities/payments/authentication-callback.ts',
     'activities/webhooks/indexing-callback.ts',
+    'activities/webhooks/message-callback.ts',
     'activities/webhooks/operator-callback.ts',
     'api/webhooks/registration.ts',
   ],

@@ -1,8 +1,7 @@
 import { createAiJobCallback } from '../activities/ai-jobs/job-callback.js';
-import { createCrewCallbacks } from '../activities/crews/crew-callback.js';
-import { createAuthenticationCallback } from '../activities/payments/authentication-callback.js';
 import type { Callback } from '../activities/webhooks/callback.js';
 import { createIndexingCallback } from '../activities/webhooks/indexing-callback.js';
+import { createMessageCallback, forCrewEvents } from '../activities/webhooks/message-callback.js';
 import {
   createOperatorCallback,
   type FailureNotices,
@@ -36,10 +35,16 @@ export function createCallbacks(
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
   };
   return {
-    ...createCrewCallbacks({ crewSigningSecrets, crewHeaders }, webhookPolicy),
+    ...forCrewEvents(
+      createMessageCallback({ policy: webhookPolicy, secrets: crewSigningSecrets, headers: crewHeaders }),
+    ),
     async_job_completed: createAiJobCallback({ aiJobs, signingKeys, jobHeaders }, policy),
     [OPERATOR_NOTICE]: createOperatorCallback(operatorReceiver(config), webhookPolicy),
-    'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy: webhookPolicy }),
+    'authentication.ended': createMessageCallback({
+      policy: webhookPolicy,
+      secrets: paymentSigningSecrets,
+      alwaysSigned: true,
+    }),
     'indexing.status_changed': createIndexingCallback({
       registrations,
       notices,

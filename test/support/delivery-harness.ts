@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { createAiJobCallback } from '../../activities/ai-jobs/job-callback.js';
-import { createCrewCallbacks } from '../../activities/crews/crew-callback.js';
-import { createAuthenticationCallback } from '../../activities/payments/authentication-callback.js';
 import { createDeliveryActivities, type DeliveryActivities } from '../../activities/webhooks/deliver-webhook.js';
 import { createIndexingCallback } from '../../activities/webhooks/indexing-callback.js';
+import { createMessageCallback, forCrewEvents } from '../../activities/webhooks/message-callback.js';
 import {
   createFailureNotices,
   createOperatorCallback,
@@ -109,10 +108,10 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
       deliveryQueue: { ...deliveryQueue, ...replaced },
       starters: { continueDelivery: async () => undefined, startBacklog: async () => undefined, ...starters },
       callbacks: {
-        ...createCrewCallbacks({ crewSigningSecrets, crewHeaders }, policy),
+        ...forCrewEvents(createMessageCallback({ policy, secrets: crewSigningSecrets, headers: crewHeaders })),
         async_job_completed: createAiJobCallback({ aiJobs, signingKeys, jobHeaders }),
         'operator.notice': createOperatorCallback(operator ?? null, policy),
-        'authentication.ended': createAuthenticationCallback({ paymentSigningSecrets, policy }),
+        'authentication.ended': createMessageCallback({ policy, secrets: paymentSigningSecrets, alwaysSigned: true }),
         'indexing.status_changed': createIndexingCallback({
           registrations: { ...registrations, ...replacedRegistrations },
           policy,
