@@ -1,4 +1,4 @@
-import { type Collection, type Db, MongoClient } from 'mongodb';
+import { type Db, MongoClient } from 'mongodb';
 import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/job-record.js';
 import type { SigningKeyRecord } from './ai-jobs/signing-keys.js';
 import type { UploadRecord } from './ai-jobs/uploads.js';
@@ -24,7 +24,7 @@ import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
 import { ensureIndexes } from './indexes.js';
 import type { ModelTokensRecord } from './model-tokens.js';
-import { byOrganisation, type OwnedCollection } from './organisation-records.js';
+import { byOrganisation } from './organisation-records.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
 import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
@@ -36,49 +36,7 @@ import type { RegistrationRecord } from './webhooks/registrations.js';
 import type { ReplayRecord } from './webhooks/replays.js';
 
 /** The collections and their records. Record fields have the specification's names where it has one. */
-export interface Collections {
-  mongoClient: MongoClient;
-  db: Db;
-  now: DatabaseClock;
-  apiKeys: Collection<ApiKeyRecord>;
-  auditEntries: OwnedCollection<AuditRecord>;
-  organisations: Collection<OrganisationRecord>;
-  processes: Collection<ProcessRecord>;
-  processEnds: Collection<ProcessEndRecord>;
-  sweeps: Collection<SweepRecord>;
-  quotaGates: Collection<QuotaGateRecord>;
-  modelTokens: Collection<ModelTokensRecord>;
-  rateLimits: Collection<RateLimitRecord>;
-  databases: OwnedCollection<DatabaseRecord>;
-  indexRebuilds: Collection<IndexRebuildRecord>;
-  compactionLeases: Collection<CompactionLeaseRecord>;
-  items: OwnedCollection<ItemRecord>;
-  removedItems: OwnedCollection<RemovedItemRecord>;
-  chunks: Collection<ChunkRecord>;
-  entities: Collection<EntityRecord>;
-  relations: Collection<RelationRecord>;
-  feedback: OwnedCollection<FeedbackRecord>;
-  feedbackTallies: OwnedCollection<FeedbackTallyRecord>;
-  registrations: Collection<RegistrationRecord>;
-  deliveries: OwnedCollection<DeliveryRecord>;
-  replays: OwnedCollection<ReplayRecord>;
-  authentications: OwnedCollection<AuthenticationRecord>;
-  eligibilityData: OwnedCollection<EligibilityDataRecord>;
-  paymentSigningSecrets: Collection<PaymentSigningSecretRecord>;
-  aiJobs: OwnedCollection<AiJobRecord>;
-  aiJobResults: OwnedCollection<AiJobResultRecord>;
-  checkpoints: OwnedCollection<CheckpointRecord>;
-  uploads: OwnedCollection<UploadRecord>;
-  unclaimedFiles: Collection<UnclaimedFileRecord>;
-  signingKeys: OwnedCollection<SigningKeyRecord>;
-  idempotencyKeys: OwnedCollection<IdempotencyRecord>;
-  crewExecutions: OwnedCollection<CrewExecutionRecord>;
-  crewSteps: OwnedCollection<CrewStepRecord>;
-  crewFeedback: OwnedCollection<CrewFeedbackRecord>;
-  crewSigningSecrets: Collection<CrewSigningSecretRecord>;
-  connectors: OwnedCollection<ConnectorRecord>;
-  connectorResources: OwnedCollection<ConnectorResourceRecord>;
-}
+export type Collections = ReturnType<typeof collectionsOf>;
 
 /** How a process connects. */
 export interface ConnectOptions {
@@ -139,47 +97,47 @@ export function forStaleReads({ mongoClient, db, now }: Collections, readPrefere
   return collectionsOf({ mongoClient, db: mongoClient.db(db.databaseName, { readPreference }), now });
 }
 
-function collectionsOf(access: Pick<Collections, 'mongoClient' | 'db' | 'now'>): Collections {
+function collectionsOf(access: { mongoClient: MongoClient; db: Db; now: DatabaseClock }) {
   const { db } = access;
   return {
     ...access,
-    apiKeys: db.collection('api_keys'),
-    auditEntries: byOrganisation(db.collection('audit_entries')),
-    organisations: db.collection('organisations'),
-    processes: db.collection('processes'),
-    processEnds: db.collection('process_ends'),
-    sweeps: db.collection('sweeps'),
-    quotaGates: db.collection('quota_gates'),
-    modelTokens: db.collection('model_tokens'),
-    rateLimits: db.collection('rate_limits'),
-    databases: byOrganisation(db.collection('databases')),
-    indexRebuilds: db.collection('index_rebuilds'),
-    compactionLeases: db.collection('compaction_leases'),
-    items: byOrganisation(db.collection('items')),
-    removedItems: byOrganisation(db.collection('removed_items')),
-    chunks: db.collection('chunks'),
-    entities: db.collection('entities'),
-    relations: db.collection('relations'),
-    feedback: byOrganisation(db.collection('feedback')),
-    feedbackTallies: byOrganisation(db.collection('feedback_tallies')),
-    registrations: db.collection('registrations'),
-    deliveries: byOrganisation(db.collection('deliveries')),
-    replays: byOrganisation(db.collection('delivery_replays')),
-    authentications: byOrganisation(db.collection('authentications')),
-    eligibilityData: byOrganisation(db.collection('eligibility_data')),
-    paymentSigningSecrets: db.collection('payment_signing_secrets'),
-    aiJobs: byOrganisation(db.collection('ai_jobs')),
-    aiJobResults: byOrganisation(db.collection('ai_job_results')),
-    checkpoints: byOrganisation(db.collection('checkpoints')),
-    uploads: byOrganisation(db.collection('uploads')),
-    unclaimedFiles: db.collection('unclaimed_files'),
-    signingKeys: byOrganisation(db.collection('signing_keys')),
-    idempotencyKeys: byOrganisation(db.collection('idempotency_keys')),
-    crewExecutions: byOrganisation(db.collection('crew_executions')),
-    crewSteps: byOrganisation(db.collection('crew_steps')),
-    crewFeedback: byOrganisation(db.collection('crew_feedback')),
-    crewSigningSecrets: db.collection('crew_signing_secrets'),
-    connectors: byOrganisation(db.collection('connectors')),
-    connectorResources: byOrganisation(db.collection('connector_resources')),
+    apiKeys: db.collection<ApiKeyRecord>('api_keys'),
+    auditEntries: byOrganisation(db.collection<AuditRecord>('audit_entries')),
+    organisations: db.collection<OrganisationRecord>('organisations'),
+    processes: db.collection<ProcessRecord>('processes'),
+    processEnds: db.collection<ProcessEndRecord>('process_ends'),
+    sweeps: db.collection<SweepRecord>('sweeps'),
+    quotaGates: db.collection<QuotaGateRecord>('quota_gates'),
+    modelTokens: db.collection<ModelTokensRecord>('model_tokens'),
+    rateLimits: db.collection<RateLimitRecord>('rate_limits'),
+    databases: byOrganisation(db.collection<DatabaseRecord>('databases')),
+    indexRebuilds: db.collection<IndexRebuildRecord>('index_rebuilds'),
+    compactionLeases: db.collection<CompactionLeaseRecord>('compaction_leases'),
+    items: byOrganisation(db.collection<ItemRecord>('items')),
+    removedItems: byOrganisation(db.collection<RemovedItemRecord>('removed_items')),
+    chunks: db.collection<ChunkRecord>('chunks'),
+    entities: db.collection<EntityRecord>('entities'),
+    relations: db.collection<RelationRecord>('relations'),
+    feedback: byOrganisation(db.collection<FeedbackRecord>('feedback')),
+    feedbackTallies: byOrganisation(db.collection<FeedbackTallyRecord>('feedback_tallies')),
+    registrations: db.collection<RegistrationRecord>('registrations'),
+    deliveries: byOrganisation(db.collection<DeliveryRecord>('deliveries')),
+    replays: byOrganisation(db.collection<ReplayRecord>('delivery_replays')),
+    authentications: byOrganisation(db.collection<AuthenticationRecord>('authentications')),
+    eligibilityData: byOrganisation(db.collection<EligibilityDataRecord>('eligibility_data')),
+    paymentSigningSecrets: db.collection<PaymentSigningSecretRecord>('payment_signing_secrets'),
+    aiJobs: byOrganisation(db.collection<AiJobRecord>('ai_jobs')),
+    aiJobResults: byOrganisation(db.collection<AiJobResultRecord>('ai_job_results')),
+    checkpoints: byOrganisation(db.collection<CheckpointRecord>('checkpoints')),
+    uploads: byOrganisation(db.collection<UploadRecord>('uploads')),
+    unclaimedFiles: db.collection<UnclaimedFileRecord>('unclaimed_files'),
+    signingKeys: byOrganisation(db.collection<SigningKeyRecord>('signing_keys')),
+    idempotencyKeys: byOrganisation(db.collection<IdempotencyRecord>('idempotency_keys')),
+    crewExecutions: byOrganisation(db.collection<CrewExecutionRecord>('crew_executions')),
+    crewSteps: byOrganisation(db.collection<CrewStepRecord>('crew_steps')),
+    crewFeedback: byOrganisation(db.collection<CrewFeedbackRecord>('crew_feedback')),
+    crewSigningSecrets: db.collection<CrewSigningSecretRecord>('crew_signing_secrets'),
+    connectors: byOrganisation(db.collection<ConnectorRecord>('connectors')),
+    connectorResources: byOrganisation(db.collection<ConnectorResourceRecord>('connector_resources')),
   };
 }
