@@ -7,12 +7,8 @@ import { MAX_COUNTED } from '../domain/metrics.js';
 import { isFinalState } from '../domain/state-machine.js';
 import { CALLBACK_EVENTS } from '../domain/webhooks/events.js';
 import { DELIVERY_STATES, type DeliveryState } from '../domain/webhooks/states.js';
-import type { AiJobRecord } from './ai-jobs/job-record.js';
-import type { DatabaseRecord } from './content/databases.js';
-import type { ItemRecord } from './content/items.js';
+import type { Access } from './collections.js';
 import { JOB_LIST_INDEX, LIST_INDEX } from './indexes.js';
-import type { OrganisationRecords } from './organisation-records.js';
-import type { DeliveryRecord } from './webhooks/deliveries.js';
 
 /** Deliveries that one measurement reads; the newest count. */
 const MAX_DELIVERIES = 20_000;
@@ -37,12 +33,7 @@ export interface ActivityPeriod {
 export type Activity = ReturnType<typeof createActivity>;
 
 /** What an organisation's items, jobs and webhooks have done lately. Counts only. */
-export function createActivity(collections: {
-  aiJobs: OrganisationRecords<AiJobRecord>;
-  databases: OrganisationRecords<DatabaseRecord>;
-  deliveries: OrganisationRecords<DeliveryRecord>;
-  items: OrganisationRecords<ItemRecord>;
-}) {
+export function createActivity(collections: Access<'aiJobs' | 'databases' | 'deliveries' | 'items'>) {
   const { aiJobs, databases, deliveries, items } = collections;
 
   return {

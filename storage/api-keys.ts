@@ -1,11 +1,11 @@
-import type { ClientSession, Collection, Filter, MongoClient } from 'mongodb';
+import type { ClientSession, Filter } from 'mongodb';
 import { type KeyKind, keyHint, newApiKey, type Principal, SCOPES, type Scope } from '../domain/api-keys.js';
 import { ServiceError } from '../domain/errors.js';
 import { newKeyId, sha256Hex } from '../domain/ids.js';
 import { type KeyState, keyStateOf } from '../domain/key-states.js';
 import { createSharedReads } from '../domain/shared-calls.js';
 import { OPERATOR } from '../domain/webhooks/operator-notices.js';
-import type { DatabaseClock } from './clock.js';
+import type { Access } from './collections.js';
 import { createKeyUses } from './key-uses.js';
 import { inTransaction } from './transactions.js';
 
@@ -52,16 +52,10 @@ export interface NewKey {
   created_by?: string | null;
 }
 
-interface KeyCollection {
-  mongoClient: MongoClient;
-  apiKeys: Collection<ApiKeyRecord>;
-  now: DatabaseClock;
-}
-
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 
 /** API keys. Clients with the scope `admin` and commands create and revoke them; every request looks one up. */
-export function createApiKeys({ mongoClient, apiKeys, now: clock }: KeyCollection) {
+export function createApiKeys({ mongoClient, apiKeys, now: clock }: Access<'mongoClient' | 'apiKeys' | 'now'>) {
   const noteUse = createKeyUses(apiKeys, clock);
   const findByHash = createSharedReads(
     (hash: string) => hash,

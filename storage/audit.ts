@@ -2,8 +2,7 @@ import type { Actor, AuditAction, AuditSubject } from '../domain/audit.js';
 import { ServiceError } from '../domain/errors.js';
 import { newAuditId } from '../domain/ids.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
-import type { DatabaseClock } from './clock.js';
-import type { OrganisationRecords } from './organisation-records.js';
+import type { Access } from './collections.js';
 
 /** An act in an organisation. */
 export interface Act {
@@ -31,13 +30,7 @@ const RETENTION_MS = 90 * DAY_MS;
 export type Audit = ReturnType<typeof createAudit>;
 
 /** The audit log: who has done what in an organisation. */
-export function createAudit({
-  auditEntries,
-  now,
-}: {
-  auditEntries: OrganisationRecords<AuditRecord>;
-  now: DatabaseClock;
-}) {
+export function createAudit({ auditEntries, now }: Access<'auditEntries' | 'now'>) {
   return {
     /**
      * Does the work of an act, and records it. The entry is stored first, so no act is without one, however the process ends; it is

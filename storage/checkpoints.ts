@@ -1,7 +1,6 @@
 import type { Checkpoints } from '../domain/checkpoints.js';
 import type { ItemVersion } from '../domain/content/workflow-contract.js';
-import type { DatabaseClock } from './clock.js';
-import type { OrganisationRecords } from './organisation-records.js';
+import type { Access } from './collections.js';
 import { BY_ID } from './queries.js';
 import { isDuplicateKey } from './transactions.js';
 
@@ -23,13 +22,7 @@ export type CheckpointStore = ReturnType<typeof createCheckpointStore>;
 const TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** Checkpoints in MongoDB, so that any worker can resume the work of one that died. */
-export function createCheckpointStore({
-  checkpoints,
-  now,
-}: {
-  checkpoints: OrganisationRecords<CheckpointRecord>;
-  now: DatabaseClock;
-}) {
+export function createCheckpointStore({ checkpoints, now }: Access<'checkpoints' | 'now'>) {
   return {
     /**
      * @param owner a job's id, or `checkpointOwner` of an item version

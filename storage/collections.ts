@@ -24,7 +24,7 @@ import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
 import { ensureIndexes } from './indexes.js';
 import type { ModelTokensRecord } from './model-tokens.js';
-import { byOrganisation } from './organisation-records.js';
+import { byOrganisation, type OrganisationRecords } from './organisation-records.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
 import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
@@ -37,6 +37,13 @@ import type { ReplayRecord } from './webhooks/replays.js';
 
 /** The collections and their records. Record fields have the specification's names where it has one. */
 export type Collections = ReturnType<typeof collectionsOf>;
+
+/** What a store gets of the collections. It reaches records of organisations only by their organisation. */
+export type Access<Name extends keyof Collections> = {
+  [Each in Name]: Collections[Each] extends OrganisationRecords<infer Entry>
+    ? OrganisationRecords<Entry>
+    : Collections[Each];
+};
 
 /** How a process connects. */
 export interface ConnectOptions {

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Binary, type ClientSession, type MongoClient } from 'mongodb';
+import { Binary, type ClientSession } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
 import type { SealedContext, Sealer } from '../domain/sealing.js';
-import type { DatabaseClock } from './clock.js';
-import type { OrganisationRecords } from './organisation-records.js';
+import type { Access } from './collections.js';
 import { BY_ID } from './queries.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
 
@@ -62,15 +61,7 @@ const LEASE_MS = 60_000;
  * @param times `ttlMs`: how long a response is kept; `leaseMs`: how long a claim is valid
  */
 export function createIdempotencyKeys(
-  {
-    idempotencyKeys,
-    mongoClient,
-    now: clock,
-  }: {
-    idempotencyKeys: OrganisationRecords<IdempotencyRecord>;
-    mongoClient: MongoClient;
-    now: DatabaseClock;
-  },
+  { idempotencyKeys, mongoClient, now: clock }: Access<'idempotencyKeys' | 'mongoClient' | 'now'>,
   sealer: Sealer,
   { ttlMs, leaseMs = LEASE_MS }: { ttlMs: number; leaseMs?: number },
 ) {

@@ -1,4 +1,4 @@
-import type { Collection } from 'mongodb';
+import type { Access } from './collections.js';
 
 /** Tokens that the language models of one organisation have used on one day. */
 export interface ModelTokensRecord {
@@ -17,7 +17,7 @@ const KEPT_MS = 40 * DAY_MS;
 export type ModelTokens = ReturnType<typeof createModelTokens>;
 
 /** Counts the tokens of language models by organisation and day (UTC). */
-export function createModelTokens({ modelTokens }: { modelTokens: Collection<ModelTokensRecord> }) {
+export function createModelTokens({ modelTokens }: Access<'modelTokens'>) {
   const id = (org: string, now: Date) => `${org}/${now.toISOString().slice(0, 10)}`;
   return {
     /** @returns the tokens used on the day of `now` */

@@ -1,8 +1,6 @@
-import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
-import type { ApiKeyRecord } from './api-keys.js';
-import type { DatabaseClock } from './clock.js';
-import type { OrganisationRecord } from './organisations.js';
+import type { Access } from './collections.js';
 import { inTransaction } from './transactions.js';
 
 export interface OrganisationSummary {
@@ -13,17 +11,15 @@ export interface OrganisationSummary {
   active_keys: number;
 }
 
-interface DirectoryCollections {
-  mongoClient: MongoClient;
-  organisations: Collection<OrganisationRecord>;
-  apiKeys: Collection<ApiKeyRecord>;
-  now: DatabaseClock;
-}
-
 export type OrganisationDirectory = ReturnType<typeof createOrganisationDirectory>;
 
 /** All organisations, for operators. An organisation exists when it has a key, also an expired or a revoked one. */
-export function createOrganisationDirectory({ mongoClient, organisations, apiKeys, now }: DirectoryCollections) {
+export function createOrganisationDirectory({
+  mongoClient,
+  organisations,
+  apiKeys,
+  now,
+}: Access<'mongoClient' | 'organisations' | 'apiKeys' | 'now'>) {
   return {
     /**
      * Creates an organisation, by its first key.

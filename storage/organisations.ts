@@ -1,7 +1,6 @@
-import type { Collection } from 'mongodb';
 import type { Limits } from '../domain/quotas.js';
 import { createSharedReads } from '../domain/shared-calls.js';
-import type { DatabaseClock } from './clock.js';
+import type { Access } from './collections.js';
 
 /** Settings of one organisation. Organisations without settings have no record. */
 export interface OrganisationRecord {
@@ -15,13 +14,7 @@ export interface OrganisationRecord {
 export type Organisations = ReturnType<typeof createOrganisations>;
 
 /** The limits that operators set for single organisations. */
-export function createOrganisations({
-  organisations,
-  now,
-}: {
-  organisations: Collection<OrganisationRecord>;
-  now: DatabaseClock;
-}) {
+export function createOrganisations({ organisations, now }: Access<'organisations' | 'now'>) {
   return {
     /** @returns null when the organisation has no limits of its own */
     find: createSharedReads(

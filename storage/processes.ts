@@ -1,6 +1,7 @@
-import type { Collection, Document } from 'mongodb';
+import type { Document } from 'mongodb';
 import type { InstallationHealth } from '../domain/metrics.js';
 import { STALE_KINDS, type StaleKind, TASK_QUEUES, type TaskQueue } from '../domain/workflow-contract.js';
+import type { Access } from './collections.js';
 
 export type ProcessRole = 'api' | 'worker';
 
@@ -49,15 +50,7 @@ const LATE_MS = 10_000;
 export type Processes = ReturnType<typeof createProcesses>;
 
 /** Which processes run, which have ended without being asked to, and when the reconciler has completed its jobs. */
-export function createProcesses({
-  processes,
-  processEnds,
-  sweeps,
-}: {
-  processes: Collection<ProcessRecord>;
-  processEnds: Collection<ProcessEndRecord>;
-  sweeps: Collection<SweepRecord>;
-}) {
+export function createProcesses({ processes, processEnds, sweeps }: Access<'processes' | 'processEnds' | 'sweeps'>) {
   const alive = { $expr: { $gt: ['$alive_until', '$$NOW'] } };
   const lost = { $expr: { $lte: ['$alive_until', '$$NOW'] } };
   const late = { $expr: { $lte: ['$alive_until', { $add: ['$$NOW', ALIVE_MS - LATE_MS] }] } };

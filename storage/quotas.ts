@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { ProviderError, ServiceError } from '../domain/errors.js';
 import {
   type AddedUse,
@@ -9,7 +9,7 @@ import {
   type TokenMeter,
   tokensUsedUp,
 } from '../domain/quotas.js';
-import type { DatabaseClock } from './clock.js';
+import type { Access } from './collections.js';
 import { endOfDay, type ModelTokens } from './model-tokens.js';
 import type { Organisations } from './organisations.js';
 import { BY_ID } from './queries.js';
@@ -70,13 +70,10 @@ export function createQuotas(
     usage,
     modelTokens,
     now: clock,
-  }: {
-    mongoClient: MongoClient;
-    quotaGates: Collection<QuotaGateRecord>;
+  }: Access<'mongoClient' | 'quotaGates' | 'now'> & {
     organisations: Pick<Organisations, 'find'>;
     usage: Pick<Usage, 'measure'>;
     modelTokens: ModelTokens;
-    now: DatabaseClock;
   },
   defaults: Limits,
 ) {

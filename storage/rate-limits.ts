@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Collection } from 'mongodb';
 import type { Logger } from 'pino';
+import type { Access } from './collections.js';
 
 /** The requests of one key in one window, of all API processes. */
 export interface RateLimitRecord {
@@ -61,10 +61,7 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>;
  * processes at most once a second for each key, and writes its own a few times a second, in one batch: not at all for
  * keys that send little. While MongoDB is not available, each process limits by its own count.
  */
-export function createRateLimiter(
-  { rateLimits }: { rateLimits: Collection<RateLimitRecord> },
-  log: Pick<Logger, 'warn'>,
-) {
+export function createRateLimiter({ rateLimits }: Access<'rateLimits'>, log: Pick<Logger, 'warn'>) {
   const windows = new Map<string, Window>();
   const due = new Set<Window>();
   let scheduled = false;

@@ -2,13 +2,7 @@ import type { ClientSession } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
 import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import type { AddedUse } from '../domain/quotas.js';
-import type { AiJobRecord, AiJobResultRecord } from './ai-jobs/job-record.js';
-import type { UploadRecord } from './ai-jobs/uploads.js';
-import type { ConnectorRecord } from './connectors/connectors.js';
-import type { DatabaseRecord } from './content/databases.js';
-import type { FeedbackRecord } from './content/feedback.js';
-import type { ItemRecord } from './content/items.js';
-import type { CrewExecutionRecord } from './crews/execution-record.js';
+import type { Access } from './collections.js';
 import { BYTES_INDEX, COLLECTION_INDEX } from './indexes.js';
 import type { OrganisationRecords } from './organisation-records.js';
 
@@ -16,16 +10,9 @@ import type { OrganisationRecords } from './organisation-records.js';
 export const MEASURES = ['storage', 'databases', 'connectors', 'jobs', 'crews'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-interface UsageCollections {
-  aiJobs: OrganisationRecords<AiJobRecord>;
-  aiJobResults: OrganisationRecords<AiJobResultRecord>;
-  connectors: OrganisationRecords<ConnectorRecord>;
-  crewExecutions: OrganisationRecords<CrewExecutionRecord>;
-  databases: OrganisationRecords<DatabaseRecord>;
-  feedback: OrganisationRecords<FeedbackRecord>;
-  items: OrganisationRecords<ItemRecord>;
-  uploads: OrganisationRecords<UploadRecord>;
-}
+type UsageCollections = Access<
+  'aiJobs' | 'aiJobResults' | 'connectors' | 'crewExecutions' | 'databases' | 'feedback' | 'items' | 'uploads'
+>;
 
 /** What all of them have in common. */
 type Measured = { _id: string; org: string };

@@ -52,10 +52,29 @@ test('only listed modules see whole collections: all others name the organisatio
   const files = ['activities', 'api', 'storage', 'worker'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
   );
-  const seeing = files.filter((file) => file.endsWith('.ts') && SEES_ALL.test(readFileSync(file, 'utf8')));
+  const seeing = files.filter((file) => file.endsWith('.ts') && seesAll(readFileSync(file, 'utf8')));
   const listed = Object.values(WHOLE_COLLECTIONS).flat();
   expect(seeing.filter((file) => !listed.some((start) => file.startsWith(join('storage', start))))).toEqual([]);
 });
+
+test.each(["Access<'items' | 'db'>", "Access<\n  'chunks'\n>"])('%j sees a whole collection', (type) => {
+  expect(seesAll(type)).toBe(true);
+  expect(seesAll("Access<'items' | 'mongoClient' | 'now'>")).toBe(false);
+});
+
+/** Names in `Access<…>` that give the whole database, or a whole collection. */
+const WHOLE = new Set([
+  'db',
+  ...Array.from(
+    readFileSync('storage/collections.ts', 'utf8').matchAll(/(\w+): db\.collection</g),
+    ([, name]) => name!,
+  ),
+]);
+
+function seesAll(source: string): boolean {
+  const accessed = Array.from(source.matchAll(/\bAccess<([^>]*)>/g), ([, names]) => names!.match(/\w+/g) ?? []);
+  return SEES_ALL.test(source) || accessed.flat().some((name) => WHOLE.has(name));
+}
 
 const SEES_ALL =
   /import [^;]*\b(Collection|Db)\b[^;]* from 'mongodb'|import [^;]*\bCollections\b[^;]* from '[^']*\/collections\.js'/;

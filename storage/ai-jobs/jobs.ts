@@ -1,15 +1,14 @@
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { AI_FEATURE_NAMES } from '../../domain/ai-jobs/features.js';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import { JOB_STATUSES, type JobStatus, UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
-import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import { inTransaction } from '../transactions.js';
-import { type AiJobRecord, type AiJobResultRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
+import { type AiJobRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
 import { fileIsNeeded, type UploadRecord } from './uploads.js';
 
 /** Where a list of jobs continues: after the job that was created then and has this id. */
@@ -41,13 +40,7 @@ export function createAiJobs(
     uploads,
     mongoClient,
     now: clock,
-  }: {
-    aiJobs: OrganisationRecords<AiJobRecord>;
-    aiJobResults: OrganisationRecords<AiJobResultRecord>;
-    uploads: OrganisationRecords<UploadRecord>;
-    mongoClient: MongoClient;
-    now: DatabaseClock;
-  },
+  }: Access<'aiJobs' | 'aiJobResults' | 'uploads' | 'mongoClient' | 'now'>,
   retentionMs: number,
 ) {
   return {

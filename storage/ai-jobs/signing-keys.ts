@@ -1,15 +1,12 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { Binary, type MongoClient } from 'mongodb';
+import { Binary } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { newSigningKeyId } from '../../domain/ids.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
 import { UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
-import type { DeliveryRecord } from '../webhooks/deliveries.js';
-import type { AiJobRecord } from './job-record.js';
 
 export interface SigningKeyRecord {
   _id: string;
@@ -43,13 +40,7 @@ export function createSigningKeys(
     aiJobs,
     deliveries,
     now,
-  }: {
-    mongoClient: MongoClient;
-    signingKeys: OrganisationRecords<SigningKeyRecord>;
-    aiJobs: OrganisationRecords<AiJobRecord>;
-    deliveries: OrganisationRecords<DeliveryRecord>;
-    now: DatabaseClock;
-  },
+  }: Access<'mongoClient' | 'signingKeys' | 'aiJobs' | 'deliveries' | 'now'>,
   sealer: Sealer,
 ) {
   const context = (id: string): SealedContext => `job-signing-key/${id}`;

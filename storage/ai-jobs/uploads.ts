@@ -1,7 +1,7 @@
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords, OwnRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
+import type { OwnRecords } from '../organisation-records.js';
 import { inTransaction } from '../transactions.js';
 import type { AiJobRecord } from './job-record.js';
 
@@ -37,12 +37,7 @@ export function createUploads({
   aiJobs,
   mongoClient,
   now,
-}: {
-  uploads: OrganisationRecords<UploadRecord>;
-  aiJobs: OrganisationRecords<AiJobRecord>;
-  mongoClient: MongoClient;
-  now: DatabaseClock;
-}) {
+}: Access<'uploads' | 'aiJobs' | 'mongoClient' | 'now'>) {
   return {
     async add(upload: UploadRecord, tx?: ClientSession): Promise<void> {
       await uploads.forOrg(upload.org).insertOne(upload, { session: tx });

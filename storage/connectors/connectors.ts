@@ -10,8 +10,7 @@ import type {
 import type { SyncStatus } from '../../domain/connectors/states.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 
 export interface ConnectorRecord {
@@ -87,10 +86,7 @@ export interface ConnectorChange {
 const checkSoon = { $unset: { check_at: '' } } as const;
 
 /** Connectors. Clients and syncs do not see a deleted connector. Credentials are sealed. */
-export function createConnectors(
-  { connectors, now }: { connectors: OrganisationRecords<ConnectorRecord>; now: DatabaseClock },
-  sealer: Sealer,
-) {
+export function createConnectors({ connectors, now }: Access<'connectors' | 'now'>, sealer: Sealer) {
   const context = (id: string): SealedContext => `connector-credentials/${id}`;
   const seal = (id: string, credentials: S3Credentials) =>
     new Binary(sealer.seal(JSON.stringify(credentials), context(id)));

@@ -2,8 +2,7 @@ import type { ClientSession } from 'mongodb';
 import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { BY_ID } from '../queries.js';
 import type { Validators } from './connectors.js';
 
@@ -57,13 +56,7 @@ export interface ResourceResult
 const GONE = 0;
 
 /** The resources of connectors: the outcome of each in its last sync, and the validators for its next fetch. */
-export function createConnectorResources({
-  connectorResources: resources,
-  now,
-}: {
-  connectorResources: OrganisationRecords<ConnectorResourceRecord>;
-  now: DatabaseClock;
-}) {
+export function createConnectorResources({ connectorResources: resources, now }: Access<'connectorResources' | 'now'>) {
   return {
     /**
      * Records resources that the sync has found. Resources that the listing shows to be unchanged are complete, all others

@@ -1,8 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import type { SyncCounts } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncOutcome } from '../../domain/connectors/workflow-contract.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import type { ConnectorRecord, SyncRecord, Validators } from './connectors.js';
 
 /** Progress of a sync; absent fields do not change. `removed` is added to the count of removed resources. */
@@ -17,13 +16,7 @@ export interface SyncStep {
 export type ConnectorSyncs = ReturnType<typeof createConnectorSyncs>;
 
 /** The state of each connector's latest sync. Every change is one conditional update. */
-export function createConnectorSyncs({
-  connectors,
-  now,
-}: {
-  connectors: OrganisationRecords<ConnectorRecord>;
-  now: DatabaseClock;
-}) {
+export function createConnectorSyncs({ connectors, now }: Access<'connectors' | 'now'>) {
   const running = ({ connector, sync }: StartedSync) => ({
     _id: connector,
     'sync.number': sync,

@@ -1,9 +1,10 @@
-import { Binary, type Collection } from 'mongodb';
+import { Binary } from 'mongodb';
 import type { Chunk } from '../../domain/content/chunking.js';
 import type { GraphText } from '../../domain/content/graph.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
+import type { Access } from '../collections.js';
 import { VERSION_INDEX } from '../indexes.js';
 import { BY_ID } from '../queries.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
@@ -35,7 +36,7 @@ export type VersionInDatabase = Pick<ItemRef, 'database_id' | 'item' | 'version'
 export type Chunks = ReturnType<typeof createChunks>;
 
 /** Chunks with their vectors, from which the search index is built and can be rebuilt. */
-export function createChunks({ chunks }: { chunks: Collection<ChunkRecord> }) {
+export function createChunks({ chunks }: Access<'chunks'>) {
   return {
     /** Stores the chunks of one item version; does nothing for chunks that are stored. */
     async put(records: readonly ChunkRecord[]): Promise<void> {

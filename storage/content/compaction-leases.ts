@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Collection, MongoServerError } from 'mongodb';
+import { MongoServerError } from 'mongodb';
+import type { Access } from '../collections.js';
 
 /** Which process compacts a table of the search index. */
 export interface CompactionLeaseRecord {
@@ -33,10 +34,7 @@ const DUPLICATE_KEY = 11_000;
  * Leases of the tables that are compacted: one process at a time compacts a table. The leases save work and do not protect the
  * table: commits of an owner whose lease has expired are compared with those of others as all commits are.
  */
-export function createCompactionLeases(
-  { compactionLeases }: { compactionLeases: Collection<CompactionLeaseRecord> },
-  leaseMs = LEASE_MS,
-) {
+export function createCompactionLeases({ compactionLeases }: Access<'compactionLeases'>, leaseMs = LEASE_MS) {
   const hasEnded = { $lte: ['$until', '$$NOW'] };
   const fromNow = { $add: ['$$NOW', leaseMs] };
 

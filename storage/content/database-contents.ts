@@ -1,22 +1,6 @@
-import type { Collection } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
+import type { Access } from '../collections.js';
 import { COLLECTION_INDEX } from '../indexes.js';
-import type { OrganisationRecords } from '../organisation-records.js';
-import type { ChunkRecord } from './chunks.js';
-import type { FeedbackRecord, FeedbackTallyRecord } from './feedback.js';
-import type { EntityRecord, RelationRecord } from './graph.js';
-import type { ItemRecord } from './items.js';
-import type { RemovedItemRecord } from './removed-items.js';
-
-interface DatabaseContentsCollections {
-  items: OrganisationRecords<ItemRecord>;
-  removedItems: OrganisationRecords<RemovedItemRecord>;
-  feedback: OrganisationRecords<FeedbackRecord>;
-  feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
-  chunks: Collection<ChunkRecord>;
-  entities: Collection<EntityRecord>;
-  relations: Collection<RelationRecord>;
-}
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
 
@@ -40,7 +24,9 @@ interface Group {
 }
 
 /** Counts and removes the contents of whole databases. */
-export function createDatabaseContents(collections: DatabaseContentsCollections) {
+export function createDatabaseContents(
+  collections: Access<'items' | 'removedItems' | 'feedback' | 'feedbackTallies' | 'chunks' | 'entities' | 'relations'>,
+) {
   const { items, removedItems, chunks, entities, relations, feedback, feedbackTallies } = collections;
   return {
     /** @returns the collections by name, with the number of their items. Reads an index alone. */

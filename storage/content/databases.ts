@@ -16,8 +16,7 @@ import { type DatabaseStatus, UNFINISHED_DATABASE_STATUSES } from '../../domain/
 import { ServiceError } from '../../domain/errors.js';
 import { newDatabaseId } from '../../domain/ids.js';
 import { createSharedReads } from '../../domain/shared-calls.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
@@ -78,10 +77,7 @@ export function newDatabase(
  * Databases. Clients know a database by its name; all other records refer to its internal id.
  * @param engine holds the search indexes of new databases
  */
-export function createDatabases(
-  { databases, now }: { databases: OrganisationRecords<DatabaseRecord>; now: DatabaseClock },
-  engine?: SearchEngine,
-) {
+export function createDatabases({ databases, now }: Access<'databases' | 'now'>, engine?: SearchEngine) {
   const findByName = createSharedReads(
     (wanted: { org: string; name: string }) => JSON.stringify([wanted.org, wanted.name]),
     ({ org, name }) => databases.forOrg(org).findOne({ name }),

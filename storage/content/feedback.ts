@@ -1,10 +1,10 @@
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { RatingTally } from '../../domain/content/ranking.js';
 import { newFeedbackId, sha256Hex } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
+import type { Access } from '../collections.js';
+import type { OwnFilter } from '../organisation-records.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { DatabaseRecord } from './databases.js';
@@ -68,13 +68,7 @@ export function createFeedback({
   feedbackTallies,
   databases,
   now,
-}: {
-  mongoClient: MongoClient;
-  feedback: OrganisationRecords<FeedbackRecord>;
-  feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
-  databases: OrganisationRecords<DatabaseRecord>;
-  now: DatabaseClock;
-}) {
+}: Access<'mongoClient' | 'feedback' | 'feedbackTallies' | 'databases' | 'now'>) {
   return {
     /**
      * @param keyId id of the client's API key
@@ -168,13 +162,7 @@ export function createFeedback({
 
 /** Takes the ratings of deleted sources out of the ranking, because a later item with the same id is another item. */
 export async function discountRatings(
-  {
-    feedback,
-    feedbackTallies,
-  }: {
-    feedback: OrganisationRecords<FeedbackRecord>;
-    feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
-  },
+  { feedback, feedbackTallies }: Access<'feedback' | 'feedbackTallies'>,
   database: OwnedDatabase,
   items: readonly { _id: string; collection: string; id: string }[],
   tx: ClientSession,

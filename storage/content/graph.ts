@@ -1,6 +1,6 @@
-import type { Collection } from 'mongodb';
 import { CO_OCCURS, type Graph } from '../../domain/content/graph.js';
 import type { ItemVersion } from '../../domain/content/workflow-contract.js';
+import type { Access } from '../collections.js';
 import { ENTITY_INDEX, RELATION_INDEX } from '../indexes.js';
 import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
@@ -35,13 +35,7 @@ export interface RelationRecord extends GraphRecord {
 export type GraphStore = ReturnType<typeof createGraphStore>;
 
 /** The knowledge graph: entities and relations of each item, with the sentences that mention them. */
-export function createGraphStore({
-  entities,
-  relations,
-}: {
-  entities: Collection<EntityRecord>;
-  relations: Collection<RelationRecord>;
-}) {
+export function createGraphStore({ entities, relations }: Access<'entities' | 'relations'>) {
   return {
     /**
      * Stores the graphs of item versions of one database.

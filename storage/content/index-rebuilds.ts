@@ -1,10 +1,9 @@
-import type { Collection } from 'mongodb';
 import type { EmbeddingModel } from '../../domain/content/embedding-models.js';
 import type { SearchEngine } from '../../domain/content/index-generations.js';
 import { type RebuildStatus, UNFINISHED_REBUILD_STATUSES } from '../../domain/content/states.js';
 import { newRebuildId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { staleRecords } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 
@@ -75,13 +74,7 @@ export type IndexRebuilds = ReturnType<typeof createIndexRebuilds>;
 const KEPT_MS = 30 * DAY_MS;
 
 /** Rebuilds of search indexes. At most one runs. */
-export function createIndexRebuilds({
-  indexRebuilds,
-  now: clock,
-}: {
-  indexRebuilds: Collection<IndexRebuildRecord>;
-  now: DatabaseClock;
-}) {
+export function createIndexRebuilds({ indexRebuilds, now: clock }: Access<'indexRebuilds' | 'now'>) {
   const getRunning = () => indexRebuilds.findOne({ status: 'running' });
   const update = async (filter: Partial<IndexRebuildRecord> & object, change: Partial<IndexRebuildRecord>) => {
     await indexRebuilds.updateOne(filter, { $set: { ...change, updated_at: clock() } });

@@ -1,4 +1,3 @@
-import type { MongoClient } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { IndexableItem } from '../../domain/content/index-rows.js';
 import { asServed } from '../../domain/content/items.js';
@@ -7,9 +6,8 @@ import { INDEXING_STATUS_TABLE, INDEXING_STATUSES, type IndexingStatus } from '.
 import { ServiceError } from '../../domain/errors.js';
 import { newChangeId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
-import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type ItemRecord, WITHOUT_CONTENT } from './items.js';
@@ -36,15 +34,7 @@ export interface ItemChange {
 const MAX_ROWS_DUE = 100;
 
 /** The items of a database, as clients read, list and change them. */
-export function createItemCatalogue({
-  mongoClient,
-  items,
-  now: clock,
-}: {
-  mongoClient: MongoClient;
-  now: DatabaseClock;
-  items: OrganisationRecords<ItemRecord>;
-}) {
+export function createItemCatalogue({ mongoClient, items, now: clock }: Access<'mongoClient' | 'now' | 'items'>) {
   return {
     /**
      * @param collection the item must be in it

@@ -5,11 +5,10 @@ import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import { createSharedCalls } from '../../domain/shared-calls.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { BY_ID } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
 import type { ItemRecord } from './items.js';
-import type { RemovedItemRecord } from './removed-items.js';
 
 /** The fields of an item that an ingest request or a connector provides. */
 export type NewItem = Pick<
@@ -85,13 +84,7 @@ export function addedUse(records: readonly ItemRecord[], existing: ReadonlyMap<s
 export type ItemQueue = ReturnType<typeof createItemQueue>;
 
 /** Adds and replaces items for an ingest. Belongs to the transaction of the request or of the sync. */
-export function createItemQueue({
-  items,
-  removedItems,
-}: {
-  items: OrganisationRecords<ItemRecord>;
-  removedItems: OrganisationRecords<RemovedItemRecord>;
-}) {
+export function createItemQueue({ items, removedItems }: Access<'items' | 'removedItems'>) {
   const findInCollection = (database: OwnedDatabase, collection: string, ids: readonly string[]) =>
     items
       .forOrg(database.org)

@@ -9,9 +9,8 @@ import {
 import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { BATCH_INDEX, SERVED_FILE_INDEX } from '../indexes.js';
-import type { OrganisationRecords } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import { findNamed } from './named-items.js';
 
@@ -144,7 +143,7 @@ const inProgress = (versions: readonly ItemRef[]) => ({
  * Items and their indexing status. Each change of a status is one conditional update of those of the given versions that are in
  * progress. Versions that are given together are of one organisation.
  */
-export function createItems({ items, now }: { items: OrganisationRecords<ItemRecord>; now: DatabaseClock }) {
+export function createItems({ items, now }: Access<'items' | 'now'>) {
   const own = (versions: readonly ItemRef[]) => items.forOrg(versions[0]!.org);
 
   async function keepInProgress(versions: readonly ItemRef[]): Promise<ReadonlySet<string>> {

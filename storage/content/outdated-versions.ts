@@ -1,9 +1,8 @@
 import type { ClientSession } from 'mongodb';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { newRemovalId } from '../../domain/ids.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import type { ItemRecord, ServedVersion } from './items.js';
-import type { RemovedItemRecord } from './removed-items.js';
 
 /** An item as it was before its newest version ended. */
 type EndedItem = Pick<
@@ -17,7 +16,7 @@ export type OutdatedVersions = ReturnType<typeof createOutdatedVersions>;
  * Versions that are not served any more because a newer version is complete, and replacements that failed. They are recorded
  * in the transaction that ends the version; their data is cleared after it, if necessary by the reconciler.
  */
-export function createOutdatedVersions({ removedItems }: { removedItems: OrganisationRecords<RemovedItemRecord> }) {
+export function createOutdatedVersions({ removedItems }: Access<'removedItems'>) {
   return {
     /**
      * Records what to clear of items of one database.

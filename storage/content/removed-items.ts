@@ -1,4 +1,4 @@
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { INDEXING_STATUS_TABLE, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
@@ -8,12 +8,12 @@ import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
 import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import type { StaleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
-import { discountRatings, type FeedbackRecord, type FeedbackTallyRecord } from './feedback.js';
+import { discountRatings } from './feedback.js';
 import type { ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
 
@@ -71,13 +71,7 @@ export function createRemovedItems({
   feedbackTallies,
   now: clock,
   notifyInterrupted,
-}: {
-  mongoClient: MongoClient;
-  items: OrganisationRecords<ItemRecord>;
-  removedItems: OrganisationRecords<RemovedItemRecord>;
-  feedback: OrganisationRecords<FeedbackRecord>;
-  feedbackTallies: OrganisationRecords<FeedbackTallyRecord>;
-  now: DatabaseClock;
+}: Access<'mongoClient' | 'items' | 'removedItems' | 'feedback' | 'feedbackTallies' | 'now'> & {
   /** Stores the deliveries for items that were deleted in progress. */
   notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]>;
 }) {

@@ -6,13 +6,12 @@ import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/work
 import { newFeedbackId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
+import type { Access } from '../collections.js';
+import type { OwnFilter } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import { createExecutionLists, LISTED } from './execution-lists.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 import type { CrewFeedbackRecord } from './feedback.js';
-import type { CrewStepRecord } from './steps.js';
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
 
@@ -29,12 +28,7 @@ export function createCrewExecutions(
     crewSteps,
     crewFeedback,
     now: clock,
-  }: {
-    crewExecutions: OrganisationRecords<CrewExecutionRecord>;
-    crewSteps: OrganisationRecords<CrewStepRecord>;
-    crewFeedback: OrganisationRecords<CrewFeedbackRecord>;
-    now: DatabaseClock;
-  },
+  }: Access<'crewExecutions' | 'crewSteps' | 'crewFeedback' | 'now'>,
   retentionMs: number,
 ) {
   /** Ends the wait for feedback. @returns null when the execution did not wait for feedback on this attempt */

@@ -2,7 +2,7 @@ import type { ClientSession } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
 import type { Decider } from '../../domain/crews/decisions.js';
 import type { AttemptRef } from '../../domain/crews/workflow-contract.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { BY_ID } from '../queries.js';
 import type { StoredHeaders } from '../webhooks/static-headers.js';
 import type { CrewExecutionRecord } from './execution-record.js';
@@ -35,7 +35,7 @@ export interface CrewFeedbackRecord {
 export type CrewFeedback = ReturnType<typeof createCrewFeedback>;
 
 /** People's feedback. `CrewExecutions.resume` applies it; feedback that is not applied has no effect. */
-export function createCrewFeedback({ crewFeedback }: { crewFeedback: OrganisationRecords<CrewFeedbackRecord> }) {
+export function createCrewFeedback({ crewFeedback }: Access<'crewFeedback'>) {
   return {
     /** Stores feedback before the workflow applies it. */
     async add(feedback: CrewFeedbackRecord, tx?: ClientSession): Promise<void> {

@@ -1,6 +1,5 @@
-import type { Collection } from 'mongodb';
 import type { Sealer } from '../../domain/sealing.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { createOrganisationSecrets, type OrganisationSecretRecord } from '../webhooks/signing-secrets.js';
 
 export type CrewSigningSecretRecord = OrganisationSecretRecord;
@@ -8,7 +7,7 @@ export type CrewSigningSecrets = ReturnType<typeof createCrewSigningSecrets>;
 
 /** The secret with which each organisation's crew callbacks are signed; apart from that of its indexing webhook. */
 export function createCrewSigningSecrets(
-  { crewSigningSecrets, now }: { crewSigningSecrets: Collection<CrewSigningSecretRecord>; now: DatabaseClock },
+  { crewSigningSecrets, now }: Access<'crewSigningSecrets' | 'now'>,
   sealer: Sealer,
 ) {
   return {

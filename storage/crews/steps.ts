@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import type { AgentStep } from '../../domain/crews/language-model.js';
 import type { AttemptRef, StepRef } from '../../domain/crews/workflow-contract.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { BY_ID } from '../queries.js';
 
 /** One step of an attempt at a task: a model call, or a tool call that the model asked for. */
@@ -26,7 +26,7 @@ export type CrewSteps = ReturnType<typeof createCrewSteps>;
 type AnyStepRef = StepRef & { call?: number };
 
 /** Results of model and tool calls, kept until the execution finishes, so that no call is made twice. */
-export function createCrewSteps({ crewSteps }: { crewSteps: OrganisationRecords<CrewStepRecord> }) {
+export function createCrewSteps({ crewSteps }: Access<'crewSteps'>) {
   return {
     /** @returns null when the call has no result yet */
     async getById(ref: AnyStepRef): Promise<AgentStep | null> {

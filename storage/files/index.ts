@@ -1,16 +1,14 @@
-import type { Collection, Db } from 'mongodb';
 import type { FileStore } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { createGridFsFiles } from './gridfs.js';
-import type { UnclaimedFileRecord } from './s3.js';
 
 /**
  * @param bucket where files are stored; without it, GridFS. Files that are in GridFS stay there and stay readable
  * @throws Error when the bucket cannot be reached
  */
 export async function createFiles(
-  collections: { db: Db; unclaimedFiles: Collection<UnclaimedFileRecord>; now: DatabaseClock },
+  collections: Access<'db' | 'unclaimedFiles' | 'now'>,
   bucket?: S3Location,
 ): Promise<FileStore> {
   const gridFs = createGridFsFiles(collections);

@@ -3,10 +3,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import type { Collection } from 'mongodb';
 import { type FileStore, FileStoreError } from '../../domain/file-store.js';
 import type { S3Location } from '../../domain/s3-location.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { connectBucket } from '../s3-bucket.js';
 
 /** An object in the bucket that no item owns yet. */
@@ -29,7 +28,7 @@ const CONCURRENT_PARTS = 2;
  * @throws Error when the bucket cannot be reached
  */
 export async function createS3Files(
-  { unclaimedFiles, now }: { unclaimedFiles: Collection<UnclaimedFileRecord>; now: DatabaseClock },
+  { unclaimedFiles, now }: Access<'unclaimedFiles' | 'now'>,
   location: S3Location,
   earlier: FileStore,
 ): Promise<FileStore> {

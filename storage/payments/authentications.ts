@@ -1,4 +1,4 @@
-import { Binary, type ClientSession, type Filter, type MongoClient } from 'mongodb';
+import { Binary, type ClientSession, type Filter } from 'mongodb';
 import { newAuthenticationId, sha256Hex } from '../../domain/ids.js';
 import {
   type AuthenticationDetails,
@@ -14,7 +14,7 @@ import { asSent, type SentNames } from '../../domain/payments/card-networks.js';
 import { type DecisionReason, decideEligibility, type Network } from '../../domain/payments/eligibility-decision.js';
 import { type AuthenticationStatus, OPEN_AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { SealedContext, Sealer } from '../../domain/sealing.js';
-import type { OrganisationRecords } from '../organisation-records.js';
+import type { Access } from '../collections.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 
@@ -59,15 +59,7 @@ export type Authentications = ReturnType<typeof createAuthentications>;
  * records are removed by time alone. Personal data is sealed.
  */
 export function createAuthentications(
-  {
-    mongoClient,
-    authentications,
-    eligibilityData,
-  }: {
-    mongoClient: MongoClient;
-    authentications: OrganisationRecords<AuthenticationRecord>;
-    eligibilityData: OrganisationRecords<EligibilityDataRecord>;
-  },
+  { mongoClient, authentications, eligibilityData }: Access<'mongoClient' | 'authentications' | 'eligibilityData'>,
   sealer: Sealer,
   times: AuthenticationTimes,
 ) {

@@ -1,7 +1,7 @@
-import { Binary, type Collection } from 'mongodb';
+import { Binary } from 'mongodb';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { Sealer } from '../../domain/sealing.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { isDuplicateKey } from '../transactions.js';
 import { createOrganisationSecrets, type OrganisationSecretRecord } from '../webhooks/signing-secrets.js';
 
@@ -10,7 +10,7 @@ export type PaymentSigningSecrets = ReturnType<typeof createPaymentSigningSecret
 
 /** The secret with which an organisation's callbacks of authentications are signed. It can be replaced, not removed. */
 export function createPaymentSigningSecrets(
-  { paymentSigningSecrets, now }: { paymentSigningSecrets: Collection<PaymentSigningSecretRecord>; now: DatabaseClock },
+  { paymentSigningSecrets, now }: Access<'paymentSigningSecrets' | 'now'>,
   sealer: Sealer,
 ) {
   return {

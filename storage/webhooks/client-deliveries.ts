@@ -2,7 +2,8 @@ import type { ClientSession, Document } from 'mongodb';
 import { lowestDeliveryId } from '../../domain/ids.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
-import type { OrganisationRecords, OwnFilter } from '../organisation-records.js';
+import type { Access } from '../collections.js';
+import type { OwnFilter } from '../organisation-records.js';
 import { newestFirst, type PageQuery } from '../queries.js';
 import type { DeliveryRecord } from './deliveries.js';
 
@@ -47,7 +48,7 @@ const SUMMARY = {
 const ID_MARGIN_MS = 60 * 60 * 1000;
 
 /** Deliveries as clients list, read and retry them. */
-export function createClientDeliveries({ deliveries }: { deliveries: OrganisationRecords<DeliveryRecord> }) {
+export function createClientDeliveries({ deliveries }: Access<'deliveries'>) {
   return {
     /** @returns null when the delivery is unknown, or outside the scope */
     find(scope: DeliveryScope, deliveryId: string): Promise<DeliveryRecord | null> {

@@ -11,8 +11,9 @@ import {
   RETRYABLE_DELIVERY_STATES,
   UNFINISHED_DELIVERY_STATES,
 } from '../../domain/webhooks/states.js';
+import type { Access } from '../collections.js';
 import { DEDUPE_INDEX, DELIVERY_LIST_INDEX, DOCUMENT_INDEX } from '../indexes.js';
-import type { OrganisationRecords, RecordUpdate } from '../organisation-records.js';
+import type { RecordUpdate } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 
 export interface DeliveryRecord {
@@ -134,10 +135,7 @@ function supersede({ doc_id, event_type, payload }: DeliveryRecord): RecordUpdat
  * `client-deliveries.ts` what clients read and change.
  * @param loadSwitch decides which new deliveries have a workflow from the start
  */
-export function createDeliveries(
-  { deliveries }: { deliveries: OrganisationRecords<DeliveryRecord> },
-  loadSwitch: LoadSwitch = createLoadSwitch(),
-) {
+export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitch: LoadSwitch = createLoadSwitch()) {
   /** @returns the records of new deliveries of one event, or of several that happen together */
   const prepare = (added: readonly NewDelivery[]): DeliveryRecord[] => {
     const workflows = loadSwitch.workflowsFor(added.length);

@@ -1,9 +1,9 @@
 import { newDeliveryId } from '../../domain/ids.js';
 import { OPERATOR_NOTICE } from '../../domain/webhooks/events.js';
 import { OPERATOR, type OperatorNotice } from '../../domain/webhooks/operator-notices.js';
+import type { Access } from '../collections.js';
 import { DEDUPE_INDEX } from '../indexes.js';
-import type { OrganisationRecords } from '../organisation-records.js';
-import { type DeliveryRecord, pendingDelivery } from './deliveries.js';
+import { pendingDelivery } from './deliveries.js';
 
 export type OperatorNotices = ReturnType<typeof createOperatorNotices>;
 
@@ -13,7 +13,7 @@ export type OperatorNotices = ReturnType<typeof createOperatorNotices>;
  * @param url the operator's receiver
  */
 export function createOperatorNotices(
-  { deliveries }: { deliveries: OrganisationRecords<DeliveryRecord> },
+  { deliveries }: Access<'deliveries'>,
   { url, periodMs }: { url: string; periodMs: number },
 ) {
   return {

@@ -1,9 +1,8 @@
-import type { Collection } from 'mongodb';
 import type { Sealer } from '../../domain/sealing.js';
 import type { EventType } from '../../domain/webhooks/events.js';
 import type { FailureStreak } from '../../domain/webhooks/registrations.js';
 import { areSameOrigins, type StaticHeaders } from '../../domain/webhooks/static-headers.js';
-import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { RATED_INDEX } from '../indexes.js';
 import { createSecretSealing, NO_SECRETS, type SigningSecretFields } from './signing-secrets.js';
 import { createHeaderSealing, type StoredHeaders } from './static-headers.js';
@@ -36,10 +35,7 @@ export interface ReceiverOptions {
 export type Registrations = ReturnType<typeof createRegistrations>;
 
 /** The webhook registration of each organisation. Secrets are sealed, and opened only to sign. */
-export function createRegistrations(
-  { registrations, now: clock }: { registrations: Collection<RegistrationRecord>; now: DatabaseClock },
-  sealer: Sealer,
-) {
+export function createRegistrations({ registrations, now: clock }: Access<'registrations' | 'now'>, sealer: Sealer) {
   const secrets = createSecretSealing(clock, sealer, 'webhook-signing-secret');
   const sealing = createHeaderSealing(sealer, 'webhook-headers');
   /** Matches only if no attempt has succeeded and the webhook has not been registered again since it was read. */

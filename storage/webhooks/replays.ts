@@ -1,9 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { ReplayStatus } from '../../domain/webhooks/states.js';
-import type { DatabaseClock } from '../clock.js';
-import type { OrganisationRecords } from '../organisation-records.js';
-
+import type { Access } from '../collections.js';
 import type { DeliveryFilter } from './client-deliveries.js';
 
 /** A request to send many deliveries again. */
@@ -32,13 +30,7 @@ export type Replays = ReturnType<typeof createReplays>;
 /** How long a finished replay is kept. */
 const RETENTION_MS = 30 * DAY_MS;
 
-export function createReplays({
-  replays,
-  now: clock,
-}: {
-  replays: OrganisationRecords<ReplayRecord>;
-  now: DatabaseClock;
-}) {
+export function createReplays({ replays, now: clock }: Access<'replays' | 'now'>) {
   return {
     async add(replay: ReplayRecord, tx?: ClientSession): Promise<void> {
       await replays.forOrg(replay.org).insertOne(replay, { session: tx });
