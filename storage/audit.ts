@@ -3,6 +3,7 @@ import { ServiceError } from '../domain/errors.js';
 import { newAuditId } from '../domain/ids.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import type { Access } from './collections.js';
+import { newestFirst, type PageQuery } from './queries.js';
 
 /** An act in an organisation. */
 export interface Act {
@@ -59,10 +60,9 @@ export function createAudit({ auditEntries, now }: Access<'auditEntries' | 'now'
       }
     },
 
-    /** @returns at most `limit` entries of the organisation, newest first, after the entry `before` */
-    listForOrg(org: string, { before, limit }: { before: string | undefined; limit: number }): Promise<AuditRecord[]> {
-      const filter = before === undefined ? {} : { _id: { $lt: before } };
-      return auditEntries.forOrg(org).find(filter).sort({ _id: -1 }).limit(limit).toArray();
+    /** @returns one page, newest first */
+    listForOrg(org: string, page: PageQuery): Promise<AuditRecord[]> {
+      return newestFirst(auditEntries.forOrg(org), {}, page).toArray();
     },
   };
 }
