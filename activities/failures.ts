@@ -36,7 +36,7 @@ export const attemptNumber = (): number => Context.current().info.attempt;
 
 /**
  * Maps an error to the failure of an activity: its type is the code, and it says whether Temporal retries. The history
- * contains only the class of an unknown error.
+ * contains only the class of an unknown error. The interceptor logs the error itself, which is the cause of the failure.
  */
 export function asActivityFailure(
   error: unknown,
@@ -45,8 +45,10 @@ export function asActivityFailure(
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
   if (Context.current().cancellationSignal.aborted) return new CancelledFailure('cancelled');
   const described = describe(error);
+  const cause = error instanceof Error ? error : undefined;
   if (described) {
     return ApplicationFailure.create({
+      cause,
       type: described.code,
       message: described.message,
       nonRetryable: !described.retryable,
@@ -55,13 +57,19 @@ export function asActivityFailure(
       ...(described.benign ? { category: ApplicationFailureCategory.BENIGN } : {}),
     });
   }
-  return internalFailure(error, !isStorageError(error) && attemptNumber() >= maxDefectAttempts);
+  return internalFailure(error, {
+    cause,
+    nonRetryable: !isStorageError(error) && attemptNumber() >= maxDefectAttempts,
+  });
 }
 
 /** The failure of an unknown error. It names the class, and not `error.name`, which some clients take from a response. */
-function internalFailure(error: unknown, nonRetryable = false): ApplicationFailure {
+function internalFailure(
+  error: unknown,
+  options: { nonRetryable?: boolean; cause?: Error | undefined } = {},
+): ApplicationFailure {
   const kind = error instanceof Error ? error.constructor.name : typeof error;
-  return ApplicationFailure.create({ type: INTERNAL_ERROR, message: `An internal error: ${kind}`, nonRetryable });
+  return ApplicationFailure.create({ type: INTERNAL_ERROR, message: `An internal error: ${kind}`, ...options });
 }
 
 /** Storage errors are transient. */
@@ -71,7 +79,7 @@ function isStorageError(error: unknown): boolean {
 
 /**
  * Keeps the text of foreign errors out of the workflows' histories: it can contain documents, addresses and credentials.
- * An error that an activity did not map itself is logged, and the history gets only its class.
+ * Errors are logged; of one that an activity did not map itself, the history gets only its class.
  */
 export function createFailureInterceptor(log: Pick<Logger, 'warn'>): ActivityInterceptorsFactory {
   return () => ({
@@ -80,21 +88,24 @@ export function createFailureInterceptor(log: Pick<Logger, 'warn'>): ActivityInt
         try {
           return await next(input);
         } catch (error) {
-          throw forHistory(error, log);
+          throw forHistory(error, input.args[0], log);
         }
       },
     },
   });
 }
 
-function forHistory(error: unknown, log: Pick<Logger, 'warn'>): unknown {
+/** @param work of the activity: it names the job or the item where one workflow has several */
+function forHistory(error: unknown, work: unknown, log: Pick<Logger, 'warn'>): unknown {
   if (error instanceof CompleteAsyncError || error instanceof CancelledFailure) return error;
   const { cancellationSignal, info } = Context.current();
   if (isAbortError(error) && cancellationSignal.aborted) return new CancelledFailure('cancelled');
   const isMapped = error instanceof ApplicationFailure;
   if (!isMapped || error.cause !== undefined || !hasValidDelay(error)) {
     const { activityType: activity, attempt, workflowExecution } = info;
-    log.warn({ err: error, activity, attempt, workflow: workflowExecution?.workflowId }, 'activity failed');
+    const { job, item } = Object(work) as { job?: string; item?: string };
+    const err = (isMapped && error.cause) || error;
+    log.warn({ err, activity, attempt, workflow: workflowExecution?.workflowId, job, item }, 'activity failed');
   }
   return isMapped ? encodable(error) : internalFailure(error);
 }

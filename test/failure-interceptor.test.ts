@@ -1,20 +1,37 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createFailureInterceptor } from '../activities/failures.js';
+import { asActivityFailure, createFailureInterceptor } from '../activities/failures.js';
 
 describe('the failure of an activity', () => {
-  /** The failure as the history gets it. */
-  async function failureOf(error: Error): Promise<ApplicationFailure> {
+  const logged: object[] = [];
+  beforeEach(() => void logged.splice(0));
+
+  /** The failure as the history gets it. @param map how the activity maps the error */
+  async function failureOf(error: Error, map = (unmapped: Error) => unmapped): Promise<ApplicationFailure> {
     const environment = new MockActivityEnvironment();
-    const { inbound } = createFailureInterceptor({ warn: () => undefined })(environment.context);
+    const log = { warn: (line: object) => void logged.push(line) };
+    const { inbound } = createFailureInterceptor(log as never)(environment.context);
     const run = inbound!.execute!;
-    const failed = environment.run(() => run({ args: [], headers: {} }, () => Promise.reject(error)));
+    const failed = environment.run(() =>
+      run({ args: [{ org: 'o', job: 'job-1' }], headers: {} }, () => Promise.reject(map(error))),
+    );
     return failed.then(
       () => Promise.reject(new Error('did not fail')),
       (failure) => failure,
     );
   }
+
+  test.each([
+    ['describes', { code: 'JobFailed', message: 'No model.', retryable: false }, 'No model.'],
+    ['does not know', undefined, 'An internal error: TypeError'],
+  ])('has only what clients may read; the error that the activity %s is logged', async (_, described, message) => {
+    const secret = new TypeError('key=secret');
+    const failure = await failureOf(secret, (error) => asActivityFailure(error, { describe: () => described }));
+    expect(failure).toMatchObject({ message, cause: undefined });
+    expect(failure.stack).not.toContain('secret');
+    expect(logged).toEqual([expect.objectContaining({ err: secret, job: 'job-1' })]);
+  });
 
   test('keeps a valid delay of the next attempt', async () => {
     const failure = ApplicationFailure.create({ message: 'Later.', type: 'Busy', nextRetryDelay: 5_000 });

@@ -1,5 +1,4 @@
 import { Context } from '@temporalio/activity';
-import type { Logger } from 'pino';
 import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import type { AiProviders, ProviderResult } from '../../domain/ai-jobs/provider.js';
 import {
@@ -33,7 +32,6 @@ export interface AiJobDependencies extends FinishJobDependencies, JobInputDepend
   providers: Pick<AiProviders, 'find'>;
   quotas: Pick<Quotas, 'tokenMeter'>;
   scratch: Scratch;
-  log: Pick<Logger, 'warn'>;
 }
 
 export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
@@ -158,8 +156,6 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   async function asJobFailure(error: unknown, job: AiJobRecord): Promise<Error> {
     // Best effort: without MongoDB nothing can be counted.
     await aiJobs.uncountRun(job.org, job._id).catch(() => undefined);
-    const { attempt, activityType } = Context.current().info;
-    deps.log.warn({ err: error, job: job._id, activity: activityType, attempt }, 'job activity failed');
     const described = error instanceof ProviderError ? await describeProviderError(error, job) : undefined;
     return asActivityFailure(error, { describe: () => described, maxDefectAttempts: MAX_DEFECT_ATTEMPTS });
   }

@@ -14,7 +14,7 @@ import type { Quotas } from '../../storage/quotas.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
-import { syncEnded, syncSteps } from './failures.js';
+import { syncEnded, syncStep } from './failures.js';
 import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch-resources.js';
 import { type ItemRemovalDependencies, removeItemsOf } from './remove-connector.js';
 
@@ -47,7 +47,6 @@ const WRITE_BATCH = 500;
 export function createSyncActivities(deps: SyncDependencies) {
   const { connectors, connectorSyncs, resources, databases, itemQueue, quotas, starters, log } = deps;
   const fetcher = createResourceFetcher(deps);
-  const syncStep = syncSteps(log);
 
   return {
     /** @returns the number of the new sync; null when the connector is deleted */

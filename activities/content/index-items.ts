@@ -1,5 +1,3 @@
-import { Context } from '@temporalio/activity';
-import type { Logger } from 'pino';
 import {
   erroredItem,
   type ItemOutcome,
@@ -30,7 +28,6 @@ export interface IndexItemsDependencies extends IndexTogetherDependencies {
   removedItems: InterruptDependencies['removedItems'];
   files: IndexTogetherDependencies['files'] & InterruptDependencies['files'];
   runsAlone: RunsAlone;
-  log: Pick<Logger, 'warn'>;
 }
 
 const NOTHING: ItemsAttempt = { completed: 0, dropped: 0, errored: [], left: [] };
@@ -39,7 +36,7 @@ export type IndexItemsActivities = ReturnType<typeof createIndexItemsActivities>
 
 /** Index small items: queued -> processing -> graph_creation -> completed | errored. Each activity can be repeated. */
 export function createIndexItemsActivities(deps: IndexItemsDependencies) {
-  const { items, databases, log } = deps;
+  const { items, databases } = deps;
   const index = createIndexTogether(deps);
   const end = createEndItems(deps);
   const announce = createAnnounceEnded(deps);
@@ -163,8 +160,6 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
     try {
       return await withHeartbeat((signal) => step(versions, signal));
     } catch (error) {
-      const { activityType: activity, workflowExecution } = Context.current().info;
-      log.warn({ err: error, activity, workflow: workflowExecution?.workflowId }, 'item activity failed');
       await showTransientError(items, versions, error);
       throw asActivityFailure(error, itemFailureRules);
     }

@@ -149,7 +149,6 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
         () => stepError,
         (clearError: unknown) => clearError,
       );
-      deps.log.warn({ err: error, ...ref, activity: Context.current().info.activityType }, 'item activity failed');
       await showTransientError(items, [ref], error);
       throw asActivityFailure(error, itemFailureRules);
     }

@@ -258,7 +258,6 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     } catch (error) {
       const failure = asActivityFailure(error, failureRules);
       if (!(failure instanceof CancelledFailure)) {
-        log.warn({ err: error, rebuild: id }, 'rebuild of the index failed for now');
         await indexRebuilds.setError(id, failure.message).catch(() => undefined);
       }
       throw failure;

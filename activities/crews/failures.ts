@@ -1,5 +1,3 @@
-import { Context } from '@temporalio/activity';
-import type { Logger } from 'pino';
 import { CREW_FAILED } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
 import { asActivityFailure, attemptNumber, type ClientError } from '../failures.js';
@@ -7,21 +5,12 @@ import { asActivityFailure, attemptNumber, type ClientError } from '../failures.
 /** After this many attempts a model's transient error is final. */
 const MAX_PROVIDER_ATTEMPTS = 5;
 
-/** Wraps activities: maps their errors to failures that the workflow understands. */
-export function crewFailures(log: Pick<Logger, 'warn'>) {
-  return <Args extends [{ execution: string }, ...unknown[]] | [{ execution: string }], Result>(
-    activity: (...args: Args) => Promise<Result>,
-  ) =>
-    async (...args: Args): Promise<Result> => {
-      try {
-        return await activity(...args);
-      } catch (error) {
-        const { attempt, activityType } = Context.current().info;
-        const { execution } = args[0];
-        log.warn({ err: error, execution, activity: activityType, attempt }, 'crew activity failed');
-        throw asActivityFailure(error, { describe: describeModelError });
-      }
-    };
+/** Wraps an activity: maps its errors to failures that the workflow understands. */
+export function withFailures<Args extends unknown[], Result>(activity: (...args: Args) => Promise<Result>) {
+  return (...args: Args): Promise<Result> =>
+    activity(...args).catch((error: unknown) => {
+      throw asActivityFailure(error, { describe: describeModelError });
+    });
 }
 
 function describeModelError(error: unknown): ClientError | undefined {

@@ -1,5 +1,4 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import type { Logger } from 'pino';
 import { type CrewEventData, crewDelivery } from '../../domain/crews/crew-delivery.js';
 import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
 import { reviewUrl } from '../../domain/crews/review-links.js';
@@ -22,7 +21,7 @@ import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
-import { crewFailures } from './failures.js';
+import { withFailures } from './failures.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
 import { accessOf, assignmentOf, gatherTurn, readJsonOutput } from './turn.js';
 
@@ -36,7 +35,6 @@ export interface CrewDependencies extends CompletionDependencies, CrewToolDepend
   metrics: Pick<WorkMetrics, 'crewFinished'>;
   /** The address of the API as people reach it; null: unknown. */
   publicUrl: string | null;
-  log: Pick<Logger, 'warn'>;
 }
 
 export type CrewActivities = ReturnType<typeof createCrewActivities>;
@@ -51,7 +49,6 @@ export function createCrewActivities(deps: CrewDependencies) {
   const { crewExecutions, crewFeedback, crewSteps, deliveries, models, starters } = deps;
   const complete = createCompletion(deps);
   const tools = createCrewTools(deps);
-  const withFailures = crewFailures(deps.log);
 
   return {
     /** Starts an attempt at a task: pending -> running, or retrying after a rejection. */

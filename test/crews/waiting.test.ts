@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MockActivityEnvironment, type TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { pino } from 'pino';
 import { createCrewActivities } from '../../activities/crews/run-crew.js';
 import { type CrewReview, webhookUrlsOf } from '../../domain/crews/crews.js';
 import type { ResumeRef } from '../../domain/crews/workflow-contract.js';
@@ -32,7 +31,6 @@ const ORG = 'waiting';
 describe('an execution that waits', () => {
   let env: TestWorkflowEnvironment;
   let executions: CrewExecutions;
-  const log = pino({ level: 'silent' });
   const crew = loadCrews('test/fixtures/crews').crews.get('letter')!;
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'crews-waiting'));
   beforeAll(async () => {
@@ -87,7 +85,6 @@ describe('an execution that waits', () => {
       extractor: unused,
       describeFile: unused,
       metrics: { crewFinished: () => undefined },
-      log,
     });
   }
 
