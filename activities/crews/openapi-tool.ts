@@ -1,8 +1,13 @@
 import type { OpenApiTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
-import type { Operation, Parameter, ToolDocumentReader } from '../../providers/crews/tool-documents/index.js';
+import {
+  type Operation,
+  type Parameter,
+  ToolDocumentError,
+  type ToolDocumentReader,
+} from '../../providers/crews/tool-documents/index.js';
 import { createCache, namesSecrets, ownHeaders, sendToolRequest, type ToolHttp } from './http-request.js';
-import { asToolError, ToolError } from './tool.js';
+import { ToolError } from './tool.js';
 
 /** Operations of APIs as tools. The body of a request is the argument `body`. */
 export function createOpenApiTools(http: ToolHttp, documents: ToolDocumentReader) {
@@ -81,7 +86,9 @@ async function loadOperation(
   const request = { method: 'GET', url: address, headers: {}, repeatable: true, signal } as const;
   const response = await sendToolRequest(http, request);
   const text = response.body.toString('utf8');
-  return documents.readOperation({ text, operation, address }, signal).catch(asToolError);
+  return documents.readOperation({ text, operation, address }, signal).catch((error: unknown) => {
+    throw error instanceof ToolDocumentError ? new ToolError(error.message) : error;
+  });
 }
 
 /** A model may leave an argument out, and a document may name one as objects name their own functions. */

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { HttpTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
-import { ToolDocumentError } from '../../providers/crews/tool-documents/index.js';
 
 /** The data and tools that an execution may use. */
 export interface ToolAccess {
@@ -27,9 +26,4 @@ export interface CrewTool {
 /** An error whose message is shown to the model, which may try something else. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
-}
-
-/** @throws ToolError for a document of a tool that is at fault, else the error */
-export function asToolError(error: unknown): never {
-  throw error instanceof ToolDocumentError ? new ToolError(error.message) : error;
 }

@@ -22,15 +22,6 @@ export interface ProcessPoolOptions {
   idleMs?: number | undefined;
 }
 
-/** Runs a task of one of several kinds, given with their inputs and results. */
-export type RunKind<Kinds extends Record<keyof Kinds, { input: unknown; result: unknown }>> = <
-  Kind extends keyof Kinds,
->(
-  kind: Kind,
-  input: Kinds[Kind]['input'],
-  signal: AbortSignal,
-) => Promise<Kinds[Kind]['result']>;
-
 export interface ProcessPool<Task, Result, Part = never> {
   /**
    * @param owner whose task it is: the tasks of owners that wait for a process take turns

@@ -1,11 +1,15 @@
 import { SourceError } from '../../../domain/connectors/connectors.js';
-import { createProcessPool, type RunKind } from '../../isolation/pool.js';
+import { createProcessPool } from '../../isolation/pool.js';
 import { ProcessLostError, StuckTaskError, TaskLimitError } from '../../isolation/protocol.js';
 import type { ParseOutcome, ParseTask, Parsing } from './worker.js';
 
 export interface ForeignParser {
   /** @throws SourceError when the input is at fault; the signal's reason when it was aborted */
-  parse: RunKind<Parsing>;
+  parse<Kind extends keyof Parsing>(
+    kind: Kind,
+    input: Parsing[Kind]['input'],
+    signal: AbortSignal,
+  ): Promise<Parsing[Kind]['result']>;
   close(): Promise<void>;
 }
 
