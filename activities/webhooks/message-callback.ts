@@ -6,7 +6,7 @@ import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
 import type { Callback } from './callback.js';
 
 export interface MessageCallbackOptions {
-  /** One of many hours: an execution that waits for a person waits for the receiver of that news, too. */
+  /** For crews one of many hours: an execution that waits for a person waits for the receiver of that news, too. */
   policy: DeliveryPolicy;
   secrets: Pick<CrewSigningSecrets, 'listOpen'>;
   /** Of receivers that have static headers. */

@@ -1,4 +1,5 @@
 import type { SearchHit } from './search.js';
+import { vectorLength } from './vector-length.js';
 
 /** Hits of a ranking that is fused. Deeper rankings did not find more. */
 export const LIST_DEPTH = 50;
@@ -131,16 +132,10 @@ function rescored(
 function movedTowards(query: Float32Array, vectors: readonly Vector[], weight: number): Float32Array {
   const moved = query.slice();
   for (const vector of vectors) {
-    const share = weight / vectors.length / (lengthOf(vector) || 1);
+    const share = weight / vectors.length / (vectorLength(vector) || 1);
     for (let at = 0; at < moved.length; at += 1) moved[at]! += share * vector[at]!;
   }
   return moved;
-}
-
-function lengthOf(vector: Vector): number {
-  let squares = 0;
-  for (let at = 0; at < vector.length; at += 1) squares += vector[at]! ** 2;
-  return Math.sqrt(squares);
 }
 
 function cosine(a: Vector, b: Float32Array): number {

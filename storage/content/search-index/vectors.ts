@@ -1,4 +1,5 @@
 import type { IndexRow } from '../../../domain/content/search.js';
+import { vectorLength } from '../../../domain/content/vector-length.js';
 import { EmbeddingError } from '../../../domain/errors.js';
 
 /** @returns the number of dimensions of the vectors in these rows, or null without vectors. @throws EmbeddingError when it differs */
@@ -22,13 +23,6 @@ export function dimensionsDiffer(expected: number, actual: number): EmbeddingErr
 
 /** @returns the vector at length 1; as it is when all its components are 0 */
 export function unitVector(vector: Float32Array): Float32Array {
-  const length = lengthOf(vector);
+  const length = vectorLength(vector);
   return length === 0 ? vector : vector.map((component) => component / length);
-}
-
-/** @returns the length of the vector that these components are */
-export function lengthOf(numbers: Float32Array | Int16Array, from = 0, to = numbers.length): number {
-  let squares = 0;
-  for (let at = from; at < to; at += 1) squares += numbers[at]! ** 2;
-  return Math.sqrt(squares);
 }

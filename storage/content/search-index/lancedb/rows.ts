@@ -1,7 +1,7 @@
 import type { Table } from '@lancedb/lancedb';
 import type { Table as ArrowTable, RecordBatch } from 'apache-arrow';
 import { LRUCache } from 'lru-cache';
-import { lengthOf } from '../vectors.js';
+import { vectorLength } from '../../../../domain/content/vector-length.js';
 
 /** Memory of what is kept, over all tables: some 60,000 rows with 384 dimensions. */
 const KEPT_BYTES = 64 << 20;
@@ -31,7 +31,7 @@ export interface RowsOfTable {
   table: Table;
   /** Dimensions of the vectors; null when the table has none. */
   dimensions: number | null;
-  /** Differs after the table was overwritten, which gives out the same row ids again; null when that cannot be known. */
+  /** Differs after the table was overwritten, which gives out the same row ids again. */
   epoch: string;
 }
 
@@ -87,7 +87,7 @@ function packedVectors(batch: RecordBatch): (PackedVector | null)[] {
   return Array.from({ length: batch.numRows }, (_, row) => {
     if (!vectors.isValid(row)) return null;
     const start = row * length;
-    const scale = STEPS / (lengthOf(numbers, start, start + length) || 1);
+    const scale = STEPS / (vectorLength(numbers, start, start + length) || 1);
     for (let at = start; at < start + length; at += 1) block[at] = Math.round(numbers[at]! * scale);
     return { block, start, length };
   });

@@ -1,3 +1,5 @@
+import { vectorLength } from '../../../../domain/content/vector-length.js';
+
 /** Vectors in JSON have so many decimals: more than a 32-bit number of a unit vector. */
 const DECIMALS = 1e8;
 
@@ -6,9 +8,7 @@ const DECIMALS = 1e8;
  * OpenSearch rejects it, and no cosine is defined for it
  */
 export function roundedUnitVector(vector: Float32Array): number[] | null {
-  let squares = 0;
-  for (const value of vector) squares += value * value;
-  const scale = DECIMALS / Math.sqrt(squares);
+  const scale = DECIMALS / vectorLength(vector);
   if (!Number.isFinite(scale)) return null;
   return Array.from(vector, (value) => Math.round(value * scale) / DECIMALS);
 }
@@ -34,6 +34,6 @@ export function vectorOf(bytes: string, dimensions: number): Float32Array {
   const { buffer } = Uint8Array.from(Buffer.from(bytes, 'base64'));
   if (buffer.byteLength === dimensions * BYTES_OF_FLOAT) return new Float32Array(buffer);
   const vector = Float32Array.from(new Int8Array(buffer));
-  const length = Math.hypot(...vector);
+  const length = vectorLength(vector);
   return vector.map((value) => value / length);
 }
