@@ -15,7 +15,7 @@ import { createInterruptedNotifier } from '../storage/content/removed-items.js';
 import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { inTransaction } from '../storage/transactions.js';
-import { createCompletionGroups } from '../storage/webhooks/completion-groups.js';
+import { createCompletionGroups, inTurn } from '../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createPaymentStarters } from '../temporal/payments/starters.js';
@@ -96,7 +96,7 @@ describe('a process whose clock is wrong', () => {
   });
 
   test('completes work at the time of the database: its delivery is due, and a review of a crew begins', async () => {
-    const commit = createCompletionGroups({ ...collections, deliveries: createDeliveries(collections) });
+    const commit = createCompletionGroups({ ...collections, deliveries: createDeliveries(collections) }, inTurn);
     const before = collections.now();
     shiftClock(HOUR_MS);
     let completedAt = new Date();

@@ -9,6 +9,7 @@ import { BlockedAddressError, type OutboundClient, type OutboundError } from '..
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import type { Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
+import type { Scratch } from '../../storage/scratch.js';
 import { download, isSuccess, isTransient } from '../download.js';
 import { type DescribeFile, detectLocalFile, sha256OfFile, type TextExtractor } from '../local-file.js';
 
@@ -19,6 +20,7 @@ export interface JobInputDependencies {
   checkpoints: Pick<CheckpointStore, 'of'>;
   extractor: TextExtractor;
   describeFile: DescribeFile;
+  scratch: Pick<Scratch, 'use'>;
   /** Limit for a file that is fetched from a URL. */
   maxFileBytes: number;
   fetchTimeoutMs: number;
@@ -31,24 +33,25 @@ export interface PreparedInput {
 }
 
 /**
- * Prepares a job's input for its provider: the file on the local disk, or the file's text.
- * @param folder for the file; the caller removes it
+ * Prepares a job's input for its provider: the file on the local disk, or the file's text. The file is removed after the work.
  * @throws ProviderError when the file cannot be fetched or read
  */
-export async function prepareInput(
+export async function withInput<T>(
   deps: JobInputDependencies,
   job: AiJobRecord,
-  folder: string,
   signal: AbortSignal,
-): Promise<PreparedInput> {
+  work: (prepared: PreparedInput) => Promise<T>,
+): Promise<T> {
   const feature = AI_FEATURES[`${job.feature}/${job.subfeature}` as SubfeatureName];
   const { file: reference, ...input } = feature.input.parse(JSON.parse(job.input)) as { file?: string };
-  if (reference === undefined) return { input: input as ValidatedInput, fingerprint: 'text' };
-  const file = await fetchFile(deps, job.org, reference, folder, signal);
-  const fingerprint = (await sha256OfFile(file.path)).slice(0, 16);
-  if (feature.takes === 'file') return { input: { ...input, file } as ValidatedInput, fingerprint };
-  const text = await readText(deps, job, file, fingerprint, signal);
-  return { input: { ...input, text } as ValidatedInput, fingerprint };
+  if (reference === undefined) return work({ input: input as ValidatedInput, fingerprint: 'text' });
+  return deps.scratch.use(async (folder) => {
+    const file = await fetchFile(deps, job.org, reference, folder, signal);
+    const fingerprint = (await sha256OfFile(file.path)).slice(0, 16);
+    if (feature.takes === 'file') return work({ input: { ...input, file } as ValidatedInput, fingerprint });
+    const text = await readText(deps, job, file, fingerprint, signal);
+    return work({ input: { ...input, text } as ValidatedInput, fingerprint });
+  });
 }
 
 async function readText(

@@ -14,15 +14,15 @@ import { type Checkpoints, noCheckpoints } from '../../domain/checkpoints.js';
 import { ProviderError } from '../../domain/errors.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
+import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { type AiJobRecord, type PackedResult, packResult } from '../../storage/ai-jobs/job-record.js';
-import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
+import type { AiJobs, JobEnd } from '../../storage/ai-jobs/jobs.js';
 import type { CheckpointStore } from '../../storage/checkpoints.js';
 import type { Quotas } from '../../storage/quotas.js';
-import type { Scratch } from '../../storage/scratch.js';
 import { asActivityFailure, type ClientError, MAX_DEFECT_ATTEMPTS } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
-import { type JobInputDependencies, prepareInput } from './job-input.js';
+import { type JobInputDependencies, withInput } from './job-input.js';
 
 export interface AiJobDependencies extends FinishJobDependencies, JobInputDependencies {
   now: () => Date;
@@ -31,7 +31,6 @@ export interface AiJobDependencies extends FinishJobDependencies, JobInputDepend
   checkpoints: CheckpointStore;
   providers: Pick<AiProviders, 'find'>;
   quotas: Pick<Quotas, 'tokenMeter'>;
-  scratch: Scratch;
 }
 
 export type AiJobActivities = ReturnType<typeof createAiJobActivities>;
@@ -54,7 +53,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     /** queued -> processing -> success: fetches the input, runs the provider, and stores the result and the callback. */
     runProvider: (ref: JobRef): Promise<JobOutcome> =>
       withHeartbeat(async (cancelled) => {
-        const job = await aiJobs.start(ref.org, ref.job);
+        const job = (await aiJobs.start(ref.org, [ref.job])).get(ref.job) ?? null;
         try {
           return await runToSuccess(ref, job, cancelled);
         } catch (error) {
@@ -65,8 +64,10 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     /** The same for quick jobs together, which also fail here when their error is final. */
     async runAtOnce({ org, jobs }: JobsRef): Promise<JobsAttempt> {
       const { cancellationSignal } = Context.current();
+      const started = await aiJobs.start(org, jobs);
       // An error of the storage is no reason to repeat the others.
-      const run = (job: string) => runQuickly({ job, org }, cancellationSignal).catch(() => null);
+      const run = (job: string) =>
+        runQuickly({ job, org }, started.get(job) ?? null, cancellationSignal).catch(() => null);
       const outcomes = await Promise.all(jobs.map(run));
       const attempt: JobsAttempt = { succeeded: 0, failed: [], left: [] };
       for (const [n, job] of jobs.entries()) {
@@ -86,11 +87,12 @@ export function createAiJobActivities(deps: AiJobDependencies) {
     },
   };
 
-  /** @returns null when the job must be continued by `runProvider` */
-  async function runQuickly(ref: JobRef, cancelled: AbortSignal): Promise<JobOutcome | null> {
-    const job = await aiJobs.start(ref.org, ref.job);
+  /**
+   * @param job null when an earlier attempt has finished it: its delivery may not have been started
+   * @returns null when the job must be continued by `runProvider`
+   */
+  async function runQuickly(ref: JobRef, job: AiJobRecord | null, cancelled: AbortSignal): Promise<JobOutcome | null> {
     try {
-      // An earlier attempt has finished it: its delivery may not have been started.
       if (!job) return await finish(ref, { status: 'success' });
       // A run was lost with its process. The job may be the cause, so it runs alone.
       if (job.runs > 1) return await leave(job);
@@ -141,8 +143,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
   async function run(job: AiJobRecord, signal: AbortSignal, checkpoints?: Checkpoints): Promise<ProviderResult> {
     const provider = providers.find(`${job.feature}/${job.subfeature}`, job.provider);
     if (!provider) throw new ProviderError('This provider is no longer configured.', false);
-    return deps.scratch.use(async (folder) => {
-      const { input, fingerprint } = await prepareInput(deps, job, folder, signal);
+    return withInput(deps, job, signal, ({ input, fingerprint }) => {
       const options = {
         model: job.model,
         checkpoints: checkpoints ?? deps.checkpoints.of(job.org, job._id, fingerprint),
@@ -195,33 +196,42 @@ interface FinishJobDependencies extends CompletionDependencies {
  * @returns the outcome on record: a cancellation, or an earlier attempt, may have decided otherwise
  */
 function createFinishJob(deps: FinishJobDependencies) {
-  const complete = createCompletion(deps);
-  return async (
-    { job: id, org }: JobRef,
-    outcome: JobOutcome,
-    result: PackedResult | null = null,
-  ): Promise<JobOutcome> => {
-    const dedupe_key = `ai-job/${id}`;
-    let finished: AiJobRecord | null = null;
-    const ended = await complete(org, dedupe_key, async (tx, now) => {
-      const job = await deps.aiJobs.finish(org, id, outcome, now, tx, result);
-      if (!job) return undefined;
-      finished = job;
-      if (job.webhook_receiver === null) return null;
-      return {
-        _id: newDeliveryId(now),
-        org: job.org,
-        dedupe_key,
-        event_type: 'async_job_completed',
-        doc_id: job._id,
-        url: job.webhook_receiver,
-        signing_key: job.signing_key!,
-        now,
-      };
+  const complete = createCompletion<JobCompletion>(deps, async (completions, tx, now) => {
+    const jobs = await deps.aiJobs.finish(completions[0]!.org, completions, now, tx);
+    return jobs.map((job, n) => {
+      completions[n]!.finished = job;
+      return job ? callbackOf(job, now) : undefined;
     });
-    const stored = outcomeOf(finished ?? (await deps.aiJobs.getById(org, id)), outcome);
+  });
+  return async ({ job, org }: JobRef, outcome: JobOutcome, result: PackedResult | null = null): Promise<JobOutcome> => {
+    const completion: JobCompletion = { job, org, outcome, result, finished: null };
+    const ended = await complete(org, dedupeKey(job), completion);
+    const stored = outcomeOf(completion.finished ?? (await deps.aiJobs.getById(org, job)), outcome);
     if (ended) deps.metrics.jobFinished(stored.status);
     return stored;
+  };
+}
+
+interface JobCompletion extends JobEnd {
+  org: string;
+  /** The job after the transaction; null when it had finished before. */
+  finished: AiJobRecord | null;
+}
+
+const dedupeKey = (job: string) => `ai-job/${job}`;
+
+/** @returns the delivery that notifies the receiver; null when the job has none */
+function callbackOf({ _id, org, webhook_receiver, signing_key }: AiJobRecord, now: Date): NewDelivery | null {
+  if (webhook_receiver === null) return null;
+  return {
+    _id: newDeliveryId(now),
+    org,
+    dedupe_key: dedupeKey(_id),
+    event_type: 'async_job_completed',
+    doc_id: _id,
+    url: webhook_receiver,
+    signing_key: signing_key!,
+    now,
   };
 }
 

@@ -17,6 +17,7 @@ import type { CrewExecutions } from '../../storage/crews/executions.js';
 import type { CrewFeedback } from '../../storage/crews/feedback.js';
 import { type CrewSteps, stepId } from '../../storage/crews/steps.js';
 import type { Quotas } from '../../storage/quotas.js';
+import { inTurn } from '../../storage/webhooks/completion-groups.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -47,7 +48,7 @@ const MAX_TOOL_ATTEMPTS = 3;
 /** The steps of a crew's execution. Each can be repeated: a stored step is used, and not made again. */
 export function createCrewActivities(deps: CrewDependencies) {
   const { crewExecutions, crewFeedback, crewSteps, deliveries, models, starters } = deps;
-  const complete = createCompletion(deps);
+  const complete = createCompletion(deps, inTurn);
   const tools = createCrewTools(deps);
 
   return {

@@ -1,6 +1,7 @@
 import { endedDedupeKey, endedDelivery } from '../../domain/payments/ended-delivery.js';
 import type { AuthenticationRef } from '../../domain/payments/workflow-contract.js';
 import type { Authentications } from '../../storage/payments/authentications.js';
+import { inTurn } from '../../storage/webhooks/completion-groups.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 
 export interface PaymentDependencies extends CompletionDependencies {
@@ -12,7 +13,7 @@ export type PaymentActivities = ReturnType<typeof createPaymentActivities>;
 
 /** The step of an authentication's expiry. It can be repeated. */
 export function createPaymentActivities(deps: PaymentDependencies) {
-  const complete = createCompletion(deps);
+  const complete = createCompletion(deps, inTurn);
   return {
     /**
      * started | eligibility_checked -> expired, when its time has passed, with the delivery that notifies the merchant.

@@ -1,5 +1,5 @@
 import type { MongoClient } from 'mongodb';
-import { type CompletionWrite, createCompletionGroups } from '../../storage/webhooks/completion-groups.js';
+import { createCompletionGroups, type WriteCompletions } from '../../storage/webhooks/completion-groups.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 
@@ -15,16 +15,20 @@ export interface CompletionDependencies {
  * Completes work: its final state and the delivery that notifies its client are written in one transaction, then the
  * delivery's workflow is started. After a crash in between, the activity's retry or the reconciler starts it. Under load
  * one transaction has the completions of several callers of one organisation.
+ * @param write the final states of one or several works
  */
-export function createCompletion({ mongoClient, now, deliveries, starters }: CompletionDependencies) {
-  const commit = createCompletionGroups({ mongoClient, now, deliveries });
+export function createCompletion<Work>(
+  { mongoClient, now, deliveries, starters }: CompletionDependencies,
+  write: WriteCompletions<Work>,
+) {
+  const commit = createCompletionGroups({ mongoClient, now, deliveries }, write);
   /**
    * @param org whose work it is. Only work of one organisation is written in one transaction
    * @param dedupeKey of the delivery
    * @returns false when the work had completed before
    */
-  return async (org: string, dedupeKey: string, write: CompletionWrite): Promise<boolean> => {
-    const written = await commit(org, write);
+  return async (org: string, dedupeKey: string, work: Work): Promise<boolean> => {
+    const written = await commit(org, work);
     // Undefined: another run, or an earlier attempt of this activity, has completed the work and stored the delivery.
     const delivery = written === undefined ? await deliveries.getByDedupeKey(org, dedupeKey) : written;
     if (delivery) await starters.startDelivery(delivery);

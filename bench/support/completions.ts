@@ -5,6 +5,7 @@ import { newDeliveryId } from '../../domain/ids.js';
 import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { createLoadSwitch } from '../../domain/webhooks/load-switch.js';
 import { inTransaction } from '../../storage/transactions.js';
+import { inTurn } from '../../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createStarters } from '../../temporal/starters.js';
 import type { BenchInstance } from './instance.js';
@@ -28,7 +29,7 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
     /** As the product does it. */
     product: createDeliveries(collections),
   };
-  const complete = createCompletion({ ...collections, deliveries: stores.product, starters });
+  const complete = createCompletion({ ...collections, deliveries: stores.product, starters }, inTurn);
   let next = 0;
   let due = new Date();
 

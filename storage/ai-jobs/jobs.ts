@@ -6,9 +6,10 @@ import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/
 import { ServiceError } from '../../domain/errors.js';
 import type { Access } from '../collections.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
+import type { RecordUpdate } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import { inTransaction } from '../transactions.js';
-import { type AiJobRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
+import { type AiJobRecord, type AiJobResultRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
 import { fileIsNeeded, type UploadRecord } from './uploads.js';
 
 /** Where a list of jobs continues: after the job that was created then and has this id. */
@@ -17,12 +18,27 @@ export interface JobPosition {
   _id: string;
 }
 
-/** @returns an expression for a field of a finished job */
-const unlessCancelled = (value: string | null, cancelled: string) => ({
-  $cond: ['$cancel_requested', { $literal: cancelled }, { $literal: value }],
-});
+/** How a job ends. */
+export interface JobEnd {
+  job: string;
+  outcome: JobOutcome;
+  /** Of a job without a saved result; a saved result stays. */
+  result: PackedResult | null;
+}
 
 export type AiJobs = ReturnType<typeof createAiJobs>;
+
+type End = Pick<AiJobRecord, 'status' | 'error_code' | 'error_message'>;
+const CANCELLED_END: End = { status: 'fail', error_code: CANCELLED, error_message: JOB_CANCELLED };
+const endOf = ({ status, error_code, error_message }: JobOutcome): End => ({
+  status,
+  error_code: error_code ?? null,
+  error_message: error_message ?? null,
+});
+
+const WITHOUT_INPUT = { projection: { input: 0, user_parameters: 0 } } as const;
+
+const byId = (jobs: readonly AiJobRecord[]) => new Map(jobs.map((job) => [job._id, job]));
 
 /** The error for an input whose upload is unknown, was deleted, or has expired. */
 export function fileNotFound(fileId: string): ServiceError {
@@ -89,27 +105,26 @@ export function createAiJobs(
       };
       return aiJobs
         .forOrg(org)
-        .find({ ...filter, ...page }, { projection: { input: 0, user_parameters: 0 }, hint: JOB_LIST_INDEX })
+        .find({ ...filter, ...page }, { ...WITHOUT_INPUT, hint: JOB_LIST_INDEX })
         .sort({ created_at: -1, _id: -1 })
         .limit(limit)
         .toArray();
     },
 
-    /** queued | processing -> processing, and counts a run. The time limit counts from the first run. @returns null when the job has finished */
-    start(org: string, jobId: string): Promise<AiJobRecord | null> {
-      return aiJobs.forOrg(org).findOneAndUpdate(
-        { _id: jobId, status: { $in: UNFINISHED_JOB_STATUSES } },
-        [
-          {
-            $set: {
-              status: 'processing',
-              started_at: { $ifNull: ['$started_at', '$$NOW'] },
-              runs: { $add: ['$runs', 1] },
-            },
-          },
-        ],
-        { returnDocument: 'after', ...BY_ID },
-      );
+    /**
+     * queued | processing -> processing, and counts a run. The time limit counts from the first run.
+     * @returns the jobs by their ids, without those that have finished
+     */
+    async start(org: string, jobIds: readonly string[]): Promise<Map<string, AiJobRecord>> {
+      const own = aiJobs.forOrg(org);
+      const unfinished = { _id: { $in: [...jobIds] }, status: { $in: UNFINISHED_JOB_STATUSES } };
+      const run = {
+        status: 'processing',
+        started_at: { $ifNull: ['$started_at', '$$NOW'] },
+        runs: { $add: ['$runs', 1] },
+      };
+      await own.updateMany(unfinished, [{ $set: run }], BY_ID);
+      return byId(await own.find(unfinished, BY_ID).toArray());
     },
 
     /**
@@ -127,40 +142,30 @@ export function createAiJobs(
     },
 
     /**
-     * Sets the final status, in the transaction that stores the delivery. A job whose cancellation was requested ends as
+     * Sets the final statuses, in the transaction that stores the deliveries. A job whose cancellation was requested ends as
      * cancelled, whatever its outcome: the response to its client said so.
-     * @param result of a job without a saved result; a saved result stays
-     * @returns the finished job, or null when it had finished before
+     * @returns the finished job of each end, without its input; null for one that had finished before
      */
-    async finish(
-      org: string,
-      jobId: string,
-      outcome: JobOutcome,
-      now: Date,
-      tx: ClientSession,
-      result: PackedResult | null = null,
-    ): Promise<AiJobRecord | null> {
+    async finish(org: string, ends: readonly JobEnd[], now: Date, tx: ClientSession): Promise<(AiJobRecord | null)[]> {
+      const own = aiJobs.forOrg(org);
+      const filter = { _id: { $in: ends.map(({ job }) => job) }, status: { $in: UNFINISHED_JOB_STATUSES } };
+      // The transaction fails when one of them changes before its commit.
+      const unfinished = byId(await own.find(filter, { session: tx, ...WITHOUT_INPUT, ...BY_ID }).toArray());
+      if (unfinished.size === 0) return ends.map(() => null);
       const expires_at = new Date(now.getTime() + retentionMs);
-      const finished = await aiJobs.forOrg(org).findOneAndUpdate(
-        { _id: jobId, status: { $in: UNFINISHED_JOB_STATUSES } },
-        [
-          {
-            $set: {
-              status: unlessCancelled(outcome.status, 'fail'),
-              error_code: unlessCancelled(outcome.error_code ?? null, CANCELLED),
-              error_message: unlessCancelled(outcome.error_message ?? null, JOB_CANCELLED),
-              finished_at: now,
-              expires_at,
-            },
-          },
-        ],
-        { session: tx, returnDocument: 'after', ...BY_ID },
-      );
-      if (finished) {
-        const saved = result ? { $setOnInsert: result } : {};
-        const options = { session: tx, upsert: result !== null, ...BY_ID };
-        await aiJobResults.forOrg(org).updateOne({ _id: jobId }, { ...saved, $set: { expires_at } }, options);
-      }
+      const updates: RecordUpdate<AiJobRecord>[] = [];
+      const results: RecordUpdate<AiJobResultRecord>[] = [];
+      const finished = ends.map(({ job, outcome, result }) => {
+        const before = unfinished.get(job);
+        if (!before || !unfinished.delete(job)) return null;
+        const end = { ...(before.cancel_requested ? CANCELLED_END : endOf(outcome)), finished_at: now, expires_at };
+        updates.push({ filter: { _id: job }, update: { $set: end }, ...BY_ID });
+        const saved = { ...(result ? { $setOnInsert: result } : {}), $set: { expires_at } };
+        results.push({ filter: { _id: job }, update: saved, upsert: result !== null, ...BY_ID });
+        return { ...before, ...end };
+      });
+      await own.updateEach(updates, { session: tx });
+      await aiJobResults.forOrg(org).updateEach(results, { session: tx });
       return finished;
     },
 
@@ -211,14 +216,12 @@ export function createAiJobs(
     listGroup(org: string, group: string): Promise<AiJobRecord[]> {
       return aiJobs
         .forOrg(org)
-        .find({ group, status: { $in: UNFINISHED_JOB_STATUSES } }, { projection: { input: 0, user_parameters: 0 } })
+        .find({ group, status: { $in: UNFINISHED_JOB_STATUSES } }, WITHOUT_INPUT)
         .sort({ _id: 1 })
         .toArray();
     },
 
     /** Jobs in progress, without their inputs. */
-    stale: aiJobs.stale(() => ({ status: { $in: UNFINISHED_JOB_STATUSES } }), {
-      projection: { input: 0, user_parameters: 0 },
-    }),
+    stale: aiJobs.stale(() => ({ status: { $in: UNFINISHED_JOB_STATUSES } }), WITHOUT_INPUT),
   };
 }

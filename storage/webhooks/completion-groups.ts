@@ -5,19 +5,29 @@ import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from './deliveries.js';
 
-/**
- * Writes the final state of work. May run several times.
- * @returns the delivery that notifies the client, null when there is no receiver, or undefined when the work had completed
- * before
- */
-export type CompletionWrite = (tx: ClientSession, now: Date) => Promise<NewDelivery | null | undefined>;
+/** The delivery that notifies the client, null when there is no receiver, or undefined when the work had completed before. */
+type Written = NewDelivery | null | undefined;
+
+/** Writes the final states of works of one organisation. May run several times. @returns for each work, in the same order */
+export type WriteCompletions<Work> = (works: readonly Work[], tx: ClientSession, now: Date) => Promise<Written[]>;
+
+/** Writes the final state of one work. May run several times. */
+export type CompletionWrite = (tx: ClientSession, now: Date) => Promise<Written>;
+
+/** Works that write their own final states, one after the other, because the operations of a transaction have an order. */
+export const inTurn: WriteCompletions<CompletionWrite> = async (writes, tx, now) => {
+  const written: Written[] = [];
+  for (const write of writes) written.push(await write(tx, now));
+  return written;
+};
 
 /** What was stored: the record of the delivery, or what the write returned instead. */
 export type StoredCompletion = DeliveryRecord | null | undefined;
 
-interface Waiting {
+interface Waiting<Work> {
   org: string;
-  write: (tx: ClientSession, now: Date) => Promise<StoredCompletion>;
+  work: Work;
+  prepare(delivery: NewDelivery): DeliveryRecord;
   resolve(stored: StoredCompletion | PromiseLike<StoredCompletion>): void;
 }
 
@@ -38,26 +48,26 @@ class GroupGivenUp extends Error {}
  * itself: then each of its group has a transaction of its own.
  * @returns a function that resolves after the commit
  */
-export function createCompletionGroups({
-  mongoClient,
-  deliveries,
-  now: clock,
-}: {
-  mongoClient: MongoClient;
-  deliveries: Pick<Deliveries, 'insert' | 'prepare'>;
-  now: () => Date | Promise<Date>;
-}): (org: string, write: CompletionWrite) => Promise<StoredCompletion> {
-  let waiting: Waiting[] = [];
+export function createCompletionGroups<Work>(
+  {
+    mongoClient,
+    deliveries,
+    now: clock,
+  }: {
+    mongoClient: MongoClient;
+    deliveries: Pick<Deliveries, 'insert' | 'prepare'>;
+    now: () => Date | Promise<Date>;
+  },
+  write: WriteCompletions<Work>,
+): (org: string, work: Work) => Promise<StoredCompletion> {
+  let waiting: Waiting<Work>[] = [];
   let running = 0;
 
-  return (org, write) =>
+  return (org, work) =>
     new Promise((resolve) => {
       // In the caller's context: a delivery keeps the trace of its own work.
-      const bound = AsyncResource.bind(async (tx: ClientSession, now: Date): Promise<StoredCompletion> => {
-        const delivery = await write(tx, now);
-        return delivery && deliveries.prepare([delivery])[0];
-      });
-      waiting.push({ org, write: bound, resolve });
+      const prepare = AsyncResource.bind((delivery: NewDelivery) => deliveries.prepare([delivery])[0]!);
+      waiting.push({ org, work, prepare, resolve });
       startNext();
     });
 
@@ -73,7 +83,7 @@ export function createCompletionGroups({
   }
 
   /** @returns those of the organisation that has waited longest */
-  function takeGroup(): Waiting[] {
+  function takeGroup(): Waiting<Work>[] {
     const { org } = waiting[0]!;
     const group = waiting.filter((each) => each.org === org).slice(0, MAX_GROUP);
     const taken = new Set(group);
@@ -82,11 +92,11 @@ export function createCompletionGroups({
   }
 
   /** Settles every completion of the group, or leaves that to a transaction of its own. */
-  async function commit(group: readonly Waiting[]): Promise<unknown> {
+  async function commit(group: readonly Waiting<Work>[]): Promise<unknown> {
     const [first, ...others] = group;
-    const alone = ({ write, resolve }: Waiting) => {
-      const own = inTransaction(mongoClient, (tx) => store([write], tx).then(([stored]) => stored));
-      resolve(own);
+    const alone = (completion: Waiting<Work>) => {
+      const own = inTransaction(mongoClient, (tx) => store([completion], tx).then(([stored]) => stored));
+      completion.resolve(own);
       return own;
     };
     if (others.length === 0) return alone(first!);
@@ -99,13 +109,10 @@ export function createCompletionGroups({
   }
 
   /** @returns null when nothing was stored, or it is not known whether it was */
-  async function commitTogether(group: readonly Waiting[]): Promise<StoredCompletion[] | null> {
+  async function commitTogether(group: readonly Waiting<Work>[]): Promise<StoredCompletion[] | null> {
     try {
       return await inTransaction(mongoClient, (tx) =>
-        store(
-          group.map(({ write }) => write),
-          tx,
-        ).catch((error) => {
+        store(group, tx).catch((error) => {
           // Without MongoDB's label, so that the driver does not repeat the whole group.
           throw new GroupGivenUp('one of the completions failed', { cause: error });
         }),
@@ -115,15 +122,12 @@ export function createCompletionGroups({
     }
   }
 
-  /** One after the other, because the operations of a transaction have an order. */
-  async function store(writes: readonly Waiting['write'][], tx: ClientSession): Promise<StoredCompletion[]> {
-    const now = await clock();
-    const stored: StoredCompletion[] = [];
-    for (const write of writes) stored.push(await write(tx, now));
-    await deliveries.insert(
-      stored.filter((delivery) => delivery != null),
-      tx,
-    );
+  async function store(group: readonly Waiting<Work>[], tx: ClientSession): Promise<StoredCompletion[]> {
+    const works = group.map(({ work }) => work);
+    const written = await write(works, tx, await clock());
+    const stored = written.map((delivery, n) => delivery && group[n]!.prepare(delivery));
+    const added = stored.filter((delivery) => delivery != null);
+    await deliveries.insert(added, tx);
     return stored;
   }
 }

@@ -3,19 +3,16 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ClientSession } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
-import { type CompletionWrite, createCompletionGroups } from '../../storage/webhooks/completion-groups.js';
+import { type CompletionWrite, createCompletionGroups, inTurn } from '../../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { collectionsDuringTests } from '../support/during-tests.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 
 describe('completions', () => {
-  let commit: ReturnType<typeof createCompletionGroups>;
+  let commit: ReturnType<typeof createCompletionGroups<CompletionWrite>>;
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'completion-groups'));
   beforeAll(async () => {
-    commit = createCompletionGroups({
-      ...collections,
-      deliveries: createDeliveries(collections),
-    });
+    commit = createCompletionGroups({ ...collections, deliveries: createDeliveries(collections) }, inTurn);
   });
 
   function newDelivery(dedupe_key: string = newDeliveryId(new Date())): NewDelivery {
@@ -116,14 +113,17 @@ describe('completions', () => {
     expect(await stored([delivery.dedupe_key])).toBe(1);
   });
 
-  test('are written in the context of their own work', async () => {
+  test('prepare each delivery in the context of its own work', async () => {
     const work = new AsyncLocalStorage<number>();
     const seen: (number | undefined)[] = [];
-    const writes = Array.from({ length: 3 }, () => async () => {
+    const deliveries = createDeliveries(collections);
+    const prepare: typeof deliveries.prepare = (added) => {
       seen.push(work.getStore());
-      return null;
-    });
-    await Promise.all([...writes, ...writes].map((write, n) => work.run(n, () => commit('groups', write))));
+      return deliveries.prepare(added);
+    };
+    const commitSeen = createCompletionGroups({ ...collections, deliveries: { ...deliveries, prepare } }, inTurn);
+    const write = async () => newDelivery();
+    await Promise.all([0, 1, 2, 3, 4, 5].map((n) => work.run(n, () => commitSeen('groups', write))));
     expect(seen.sort()).toEqual([0, 1, 2, 3, 4, 5]);
   });
 });
