@@ -36,11 +36,13 @@ export function classifyName(name: string, before: string | undefined): EntityTy
 }
 
 function classify(name: string): EntityType {
-  const cached = cache.get(name);
+  // "Ticket 4711" and "Ticket 4712" are of one type.
+  const words = name.replace(/\d+/g, '0');
+  const cached = cache.get(words);
   if (cached) return cached;
   if (cache.size >= CACHE_LIMIT) cache.clear();
-  const type = classifyByWords(name);
-  cache.set(name, type);
+  const type = classifyByWords(words);
+  cache.set(words, type);
   return type;
 }
 
