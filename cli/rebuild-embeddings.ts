@@ -11,7 +11,7 @@ import { createStarters, type Starters } from '../temporal/starters.js';
 import { runningSettings } from './data-folder.js';
 import { print } from './remote/output.js';
 
-export interface RebuildOptions {
+interface RebuildOptions {
   /** Internal id of the only database. */
   database?: string;
   /** Also databases that have all vectors of the model. */
@@ -37,11 +37,22 @@ const CHARACTERS_PER_TOKEN = 4;
 /** Texts of one call. */
 const TEXTS_PER_CALL = 64;
 
+/** `postback index rebuild` */
+export async function rebuild({ embed, ...options }: RebuildOptions & { embed?: boolean }): Promise<void> {
+  if (embed) await rebuildEmbeddings(options);
+  else await (await import('./rebuild-index.js')).rebuildIndex(options);
+}
+
+/** `postback index move` */
+export function move({ to, ...options }: RebuildOptions & { to: SearchEngine }): Promise<void> {
+  return rebuildEmbeddings({ ...options, engine: to });
+}
+
 /**
  * `postback index rebuild --embed` and `postback index move`: prints what is to be embedded or moved, then starts the
  * workflow that does it and shows its progress. The workflow goes on when this process ends; the same command shows it again.
  */
-export async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
+async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
   const say = options.json ? console.error : console.log;
   await withRebuilds(async (rebuilds, starters) => {
     const running = await rebuilds.getRunning();

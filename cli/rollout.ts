@@ -14,8 +14,14 @@ import { print } from './remote/output.js';
 /** How long the workers of a new version have to start. */
 const PROMOTE_WAIT_MS = 5 * 60_000;
 
+/** `postback worker promote` */
+export async function promote({ json }: { json?: boolean }): Promise<void> {
+  const version = await promoteWorkers();
+  print({ json, data: { version } }, () => 'The version of this release is the current version of the workers.');
+}
+
 /**
- * `postback worker promote`: makes the version of this code the current version of the workers.
+ * Makes the version of this code the current version of the workers.
  * @returns the id of the version
  * @throws Error when no workers of this version run
  */

@@ -108,11 +108,22 @@ export async function listWaiting(options: ServerOptions): Promise<void> {
   });
 }
 
-/** `postback crews approve` and `reject`: approves or rejects the output of an execution that waits. */
-export async function respond(
+interface ResponseOptions extends ServerOptions {
+  feedback?: string;
+  /** False for no receiver. */
+  webhook?: string | false;
+}
+
+/** `postback crews approve`: approves the output of an execution that waits. */
+export const approve = (execution_id: string, options: ResponseOptions) => respond(execution_id, true, options);
+
+/** `postback crews reject` */
+export const reject = (execution_id: string, options: ResponseOptions) => respond(execution_id, false, options);
+
+async function respond(
   execution_id: string,
   is_approve: boolean,
-  { feedback, webhook, ...options }: ServerOptions & { feedback?: string; webhook?: string | false },
+  { feedback, webhook, ...options }: ResponseOptions,
 ): Promise<void> {
   const client = findServer(options).client('crew_org');
   const output = await findWaiting(client, execution_id);

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { fetchModel } from '../../cli/fetch-model.js';
+import { fetchModel } from '../../cli/fetch.js';
 import { obtainEmbeddingModel } from '../../dev-stack/index.js';
 import type { Embedder } from '../../domain/content/search.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
