@@ -51,7 +51,7 @@ export async function backUp(path: string, { json }: Output): Promise<void> {
   }
   const { end } = JSON.parse(last) as { end: { point: string; sealing_keys: string[]; lines: number } };
   const { size } = await stat(path);
-  print({ json, data: { path, bytes: size, ...end } }, () =>
+  print({ json }, { path, bytes: size, ...end }, () =>
     [
       `${path}: ${size} bytes, the state of ${end.point}.`,
       end.sealing_keys.length === 0
@@ -108,7 +108,7 @@ export async function restoreBackup(path: string, { json }: Output): Promise<voi
   }
   const databases = await rebuildIndexes();
   const documents = Object.values(restored.documents).reduce((sum, count) => sum + count, 0);
-  print({ json, data: { point: end.point, ...restored, databases } }, () =>
+  print({ json }, { point: end.point, ...restored, databases }, () =>
     [
       `The state of ${end.point}: ${documents} records, ${restored.files} files of a bucket, the indexes of ${databases.length} databases.`,
       'Start the service with a Temporal namespace that is empty: it starts the unfinished work again.',

@@ -31,7 +31,7 @@ const MARKS = { ok: paint('green', '✓'), warning: paint('yellow', '!'), proble
 /** `postback doctor`: looks for what is wrong with this set-up, and says how to fix it. The exit code is 1 with a problem. */
 export async function doctor(options: ServerOptions): Promise<void> {
   const findings = [checkNode(), checkPlatform(), checkMemory(), ...(await checkSettings(options))];
-  print({ json: options.json, data: { findings } }, () => {
+  print(options, { findings }, () => {
     return findings
       .map(({ state, about, detail, advice }) => {
         return `${MARKS[state]} ${about.padEnd(12)} ${detail}${advice ? `\n${' '.repeat(15)}→ ${advice}` : ''}`;

@@ -18,8 +18,7 @@ interface FetchOptions {
   json?: boolean;
 }
 
-const printFiles = (files: string[], { json }: FetchOptions) =>
-  print({ json, data: { files } }, () => files.join('\n'));
+const printFiles = (files: string[], options: FetchOptions) => print(options, { files }, () => files.join('\n'));
 
 /** `postback model fetch`: downloads the embedding model. With `to`, a folder receives a copy of its files. */
 export async function fetchModel(options: FetchOptions, env: NodeJS.ProcessEnv = process.env): Promise<void> {

@@ -37,7 +37,7 @@ export async function createKey({ expires, json, crew, ...options }: NewKeyOptio
       return { result, subject: { id: result.record._id } };
     });
     const { _id: id, org, kind, scopes, expires_at } = record;
-    print({ json, data: { id, org, kind, scopes, expires_at, key } }, () => `${id}  ${kind}  ${org}\n${key}`);
+    print({ json }, { id, org, kind, scopes, expires_at, key }, () => `${id}  ${kind}  ${org}\n${key}`);
     console.error(`Scopes: ${record.scopes.join(', ')}. Expires: ${record.expires_at?.toISOString() ?? 'never'}.`);
     console.error('Store this key now: only its hash is kept, so it cannot be shown again.');
   });
@@ -59,7 +59,7 @@ export async function listKeys({ org, json }: Output & { org?: string }): Promis
       used: key.last_used_at?.toISOString() ?? 'never',
       state: keyStateOf(key, now),
     }));
-    print({ json, data: { keys: listed } }, () => table(Object.keys(listed[0] ?? {}), listed.map(Object.values)));
+    print({ json }, { keys: listed }, () => table(listed));
   });
 }
 
@@ -70,7 +70,7 @@ export async function revokeKey(id: string, { json }: Output): Promise<void> {
     if (!key || key.revoked_at) throw new Error(`there is no active key ${id}`);
     const act = commandAct(key.org, 'key.revoked', { id, name: key.label });
     await audit.record(act, async () => ({ result: await keys.revoke(id) }));
-    print({ json, data: { id, state: 'revoked' } }, () => `${id} is revoked.`);
+    print({ json }, { id, state: 'revoked' }, () => `${id} is revoked.`);
   });
 }
 
@@ -100,7 +100,7 @@ export async function rotateSigningKey({ org, json }: Output & { org: string }):
       const result = await keys.rotate(org);
       return { result, subject: { id: result } };
     });
-    print({ json, data: { org, signing_key: id } }, () => `${id} signs new jobs of ${org}.`);
+    print({ json }, { org, signing_key: id }, () => `${id} signs new jobs of ${org}.`);
     console.error(
       'Receivers must read GET /v3/ai/webhook-public-key again. It lists the old key for as long as it is needed.',
     );
@@ -113,7 +113,7 @@ export async function rotateSealingKey({ json }: Output): Promise<void> {
     const { resealed, unreadable } = await resealAll(db, sealer);
     const lost = Object.entries(unreadable).map(([collection, count]) => `${count} in ${collection}`);
     const { keyId } = sealer;
-    print({ json, data: { resealed, sealing_key: keyId, unreadable } }, () => {
+    print({ json }, { resealed, sealing_key: keyId, unreadable }, () => {
       const done = `${resealed} values were sealed again with the key ${keyId}.`;
       if (lost.length > 0) return done;
       return `${done}\nEvery stored secret is sealed with this key. The other keys are not needed any more.`;

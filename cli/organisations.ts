@@ -36,7 +36,7 @@ export async function clearLimits(names: readonly string[], options: Options): P
   await change(options, ({ organisations }) => organisations.clearLimits(options.org, cleared));
 }
 
-async function change({ org, json }: Options, work: (stores: Organisation) => Promise<void>): Promise<void> {
+async function change({ org, ...output }: Options, work: (stores: Organisation) => Promise<void>): Promise<void> {
   const stores = await openOrganisations();
   try {
     await work(stores);
@@ -44,9 +44,11 @@ async function change({ org, json }: Options, work: (stores: Organisation) => Pr
     const usage = await stores.quotas.usageOf(org, new Date());
     const quotas = QUOTAS.map((name) => ({ name, ...usage[name], set_for: name in own ? 'organisation' : 'all' }));
     const data = { org, quotas: Object.fromEntries(quotas.map(({ name, ...quota }) => [name, quota])) };
-    print({ json, data }, () => {
-      const rows = quotas.map(({ name, used, limit, set_for }) => [name, used, limit ?? 'unlimited', set_for]);
-      return table(['quota', 'used', 'limit', 'set for'], rows);
+    print(output, data, () => {
+      const rows = quotas.map(({ name, used, limit, set_for }) => {
+        return { quota: name, used, limit: limit ?? 'unlimited', 'set for': set_for };
+      });
+      return table(rows);
     });
   } finally {
     await stores.close();

@@ -87,12 +87,12 @@ async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
 export async function cancelRebuild({ json }: { json?: boolean }): Promise<void> {
   await withRebuilds(async (rebuilds, starters) => {
     const running = await rebuilds.getRunning();
-    if (!running) return print({ json, data: { cancelled: null } }, () => 'No rebuild is running.');
+    if (!running) return print({ json }, { cancelled: null }, () => 'No rebuild is running.');
     // If its workflow was terminated, a new run takes the request.
     await starters.startRebuild(running._id);
     await starters.cancelRebuild(running._id);
     await until(rebuilds, running._id, ({ status }) => status !== 'running');
-    print({ json, data: { cancelled: running._id } }, () => `The rebuild ${running._id} is cancelled.`);
+    print({ json }, { cancelled: running._id }, () => `The rebuild ${running._id} is cancelled.`);
   });
 }
 

@@ -15,9 +15,9 @@ import { print } from './remote/output.js';
 const PROMOTE_WAIT_MS = 5 * 60_000;
 
 /** `postback worker promote` */
-export async function promote({ json }: { json?: boolean }): Promise<void> {
+export async function promote(options: { json?: boolean }): Promise<void> {
   const version = await promoteWorkers();
-  print({ json, data: { version } }, () => 'The version of this release is the current version of the workers.');
+  print(options, { version }, () => 'The version of this release is the current version of the workers.');
 }
 
 /**
@@ -40,7 +40,7 @@ export async function promoteWorkers(config = runningSettings(process.env)): Pro
  * `postback replay-open`: replays the histories of all open executions on the workflow code of this release, and lists
  * those that it would break. Sets the exit code 1 when there are any.
  */
-export async function replayOpenExecutions({ json }: { json?: boolean }): Promise<void> {
+export async function replayOpenExecutions(output: { json?: boolean }): Promise<void> {
   installTemporalLogger(createLogger('silent', 'replay'));
   const { client, dataConverter, close } = await connect(runningSettings(process.env));
   let replayed = 0;
@@ -55,7 +55,7 @@ export async function replayOpenExecutions({ json }: { json?: boolean }): Promis
   } finally {
     await close();
   }
-  print({ json, data: { replayed, broken } }, () => {
+  print(output, { replayed, broken }, () => {
     const executions = replayed === 1 ? 'execution' : 'executions';
     const lines = broken.map(({ workflow_id, run_id, error }) => `${workflow_id} (run ${run_id}): ${error}`);
     return [`${replayed} open ${executions} replayed, ${broken.length} would break.`, ...lines].join('\n');

@@ -54,7 +54,7 @@ export async function verify(bodyFile: string, options: VerifyOptions & { header
   const headers = readHeaders(readFileSync(options.headers, 'utf8'));
   const failure = checkCallback(readFileSync(bodyFile), headers, await callbackKeys(options), Number.POSITIVE_INFINITY);
   const text = () => (failure === null ? `${paint('green', '✓')} verified` : `${paint('red', '✗')} ${failure}`);
-  print({ json: options.json, data: { verified: failure === null, failure } }, text);
+  print(options, { verified: failure === null, failure }, text);
   if (failure !== null) process.exitCode = 1;
 }
 

@@ -1,8 +1,8 @@
 import { bodyOf, type Postback, type Schemas } from '../../client/index.js';
 import { deciderInWords } from '../../domain/crews/decisions.js';
 import { CREW_TASK_STATUS_TABLE, EXECUTION_STATUS_TABLE } from '../../domain/crews/states.js';
-import { commandFor, fields, localTime, paint, paintState, print, table } from './output.js';
-import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
+import { fields, localTime, paint, paintState, print, table } from './output.js';
+import { everyEntry, findServer, listOf, type ServerOptions } from './server.js';
 
 interface KickoffOptions extends ServerOptions {
   input: Record<string, string>;
@@ -14,16 +14,20 @@ interface KickoffOptions extends ServerOptions {
 /** `postback crews list` */
 export async function listCrews(options: ServerOptions): Promise<void> {
   const data = await bodyOf(findServer(options).client('crew_org').GET('/crews'));
-  const rows = data.crews.map(({ name, tasks, inputs }) => [name, tasks.length, inputs.join(', ')]);
+  const rows = data.crews.map(({ name, tasks, inputs }) => ({
+    crew: name,
+    tasks: tasks.length,
+    inputs: inputs.join(', '),
+  }));
   const [first] = data.crews;
   const inputs = first?.inputs.flatMap((name) => ['--input', `${name}=…`]) ?? [];
-  const next = first && commandFor(options, 'crews', 'kickoff', first.name, ...inputs);
-  print({ json: options.json, data, next }, () => {
+  const next = first && ['crews', 'kickoff', first.name, ...inputs];
+  print({ ...options, next }, data, () => {
     const problems = data.invalid.map(({ name, problems }) => `${paint('red', '✗')} ${name}: ${problems.join('; ')}`);
     const warnings = data.crews.flatMap(({ name, warnings }) =>
       warnings.map((text) => `${paint('yellow', '!')} ${name}: ${text}`),
     );
-    return [table(['crew', 'tasks', 'inputs'], rows), ...warnings, ...problems].join('\n');
+    return [table(rows), ...warnings, ...problems].join('\n');
   });
 }
 
@@ -34,7 +38,7 @@ export async function kickoff(crew: string, { input, webhook, header, ...options
   const body = { inputs: input, ...urls, webhookHeaders: header };
   const call = client.POST('/crews/{crew}/kickoff', { params: { path: { crew } }, body });
   const data = await bodyOf(call);
-  print({ json: options.json, data, next: statusOf(options, crew, data.kickoff_id) }, () => data.kickoff_id);
+  print({ ...options, next: ['crews', 'status', crew, data.kickoff_id] }, data, () => data.kickoff_id);
 }
 
 /** `postback crews status` */
@@ -45,30 +49,27 @@ export async function showExecution(crew: string, kickoff_id: string, options: S
   );
   const waits = data.status === 'pending_human_input';
   const next = waits
-    ? commandFor(options, 'crews', 'approve', kickoff_id)
-    : data.status === 'running' && statusOf(options, crew, kickoff_id);
-  print({ json: options.json, data, next }, () => {
+    ? ['crews', 'approve', kickoff_id]
+    : data.status === 'running' && ['crews', 'status', crew, kickoff_id];
+  print({ ...options, next }, data, () => {
     const { status, error, deadline = null, progress, tasks, result } = data;
-    const done = `${progress.completed_tasks} of ${progress.total_tasks} tasks`;
-    const rows = tasks.map((task) => [
-      task.name,
-      task.agent,
-      paintState(CREW_TASK_STATUS_TABLE, task.status),
-      task.attempts,
-      task.decision && decisionInWords(task.decision),
-    ]);
+    const rows = tasks.map((task) => ({
+      task: task.name,
+      agent: task.agent,
+      status: paintState(CREW_TASK_STATUS_TABLE, task.status),
+      attempts: task.attempts,
+      decision: task.decision && decisionInWords(task.decision),
+    }));
     const details = {
       execution: kickoff_id,
       status: paintState(EXECUTION_STATUS_TABLE, status),
-      progress: done,
+      progress: `${progress.completed_tasks} of ${progress.total_tasks} tasks`,
       error,
       deadline: localTime(deadline),
     };
     const waiting = tasks.find((task) => task.status === 'pending_human_input')?.output;
     const output = waiting ?? result;
-    return [fields(details), table(['task', 'agent', 'status', 'attempts', 'decision'], rows), output]
-      .filter(Boolean)
-      .join('\n\n');
+    return [fields(details), table(rows), output].filter(Boolean).join('\n\n');
   });
 }
 
@@ -78,28 +79,25 @@ export async function listExecutions(
   { limit, ...options }: ServerOptions & { limit: number },
 ): Promise<void> {
   const client = findServer(options).client('crew_org');
-  const pages = everyEntry(async (cursor) => {
-    const call = client.GET('/crews/{crew}/executions', { params: { path: { crew }, query: { cursor } } });
-    const data = await bodyOf(call);
-    return { entries: data.executions, next: data.next_cursor };
-  }, limit);
-  const executions = await collect(pages);
-  const rows = executions.map(({ execution_id, status, current_task, created_at }) => {
-    return [execution_id, paintState(EXECUTION_STATUS_TABLE, status), current_task, localTime(created_at)];
-  });
+  const page = (cursor?: string) =>
+    bodyOf(client.GET('/crews/{crew}/executions', { params: { path: { crew }, query: { cursor } } }));
+  const executions = await listOf('executions', page, limit);
+  const rows = executions.map(({ execution_id, status, current_task, created_at }) => ({
+    execution: execution_id,
+    status: paintState(EXECUTION_STATUS_TABLE, status),
+    task: current_task,
+    created: localTime(created_at),
+  }));
   const [newest] = executions;
-  const next = newest && statusOf(options, crew, newest.execution_id);
-  print({ json: options.json, data: { executions }, next }, () =>
-    table(['execution', 'status', 'task', 'created'], rows),
-  );
+  const next = newest && ['crews', 'status', crew, newest.execution_id];
+  print({ ...options, next }, { executions }, () => table(rows));
 }
 
 /** `postback crews waiting`: prints the outputs that wait for a person. */
 export async function listWaiting(options: ServerOptions): Promise<void> {
-  const waiting = await collect(listAllWaiting(findServer(options).client('crew_org')));
+  const waiting = await listOf('waiting', pagesOfWaiting(findServer(options).client('crew_org')));
   const [first] = waiting;
-  const next = first && commandFor(options, 'crews', 'approve', first.execution_id);
-  print({ json: options.json, data: { waiting }, next }, () => {
+  print({ ...options, next: first && ['crews', 'approve', first.execution_id] }, { waiting }, () => {
     const shown = waiting.map(({ crew, execution_id, task_id, agent, output, waiting_since, deadline, review_url }) => {
       const since = localTime(waiting_since ?? null);
       return `${fields({ crew, execution: execution_id, task: task_id, agent, since, deadline: localTime(deadline ?? null), review: review_url ?? null })}\n\n${output}`;
@@ -133,8 +131,8 @@ async function respond(
   const data = await bodyOf(client.POST('/crews/{crew}/resume', { params: { path: { crew: output.crew } }, body }));
   const receivers = [...new Set(Object.values(urls).filter((url) => url !== undefined))];
   const goOn = receivers.length > 0 && `Callbacks go on to ${receivers.join(', ')}.`;
-  const next = statusOf(options, output.crew, execution_id);
-  print({ json: options.json, data, next }, () => [data.message, goOn, data.warning].filter(Boolean).join('\n'));
+  const next = ['crews', 'status', output.crew, execution_id];
+  print({ ...options, next }, data, () => [data.message, goOn, data.warning].filter(Boolean).join('\n'));
 }
 
 /** @param webhook a receiver of all events, false for none; by default the receivers stay */
@@ -151,22 +149,18 @@ export async function cancelExecution(crew: string, kickoff_id: string, options:
   const data = await bodyOf(
     client.POST('/crews/{crew}/{kickoff_id}/cancel', { params: { path: { crew, kickoff_id } } }),
   );
-  print({ json: options.json, data, next: statusOf(options, crew, kickoff_id) }, () => data.message);
+  print({ ...options, next: ['crews', 'status', crew, kickoff_id] }, data, () => data.message);
 }
 
 const decisionInWords = ({ attempt, is_approve, decided_by }: Schemas['CrewDecision']) =>
   `attempt ${attempt} ${is_approve ? 'approved' : 'rejected'} ${deciderInWords(decided_by)}`;
 
-const statusOf = (options: ServerOptions, crew: string, id: string) => commandFor(options, 'crews', 'status', crew, id);
-
-function listAllWaiting(client: Postback): AsyncGenerator<Schemas['WaitingOutput']> {
-  return everyEntry(async (cursor) => {
-    const data = await bodyOf(client.GET('/crews/waiting', { params: { query: { cursor } } }));
-    return { entries: data.waiting, next: data.next_cursor };
-  });
-}
+const pagesOfWaiting = (client: Postback) => (cursor?: string) =>
+  bodyOf(client.GET('/crews/waiting', { params: { query: { cursor } } }));
 
 async function findWaiting(client: Postback, executionId: string): Promise<Schemas['WaitingOutput']> {
-  for await (const output of listAllWaiting(client)) if (output.execution_id === executionId) return output;
+  for await (const output of everyEntry('waiting', pagesOfWaiting(client))) {
+    if (output.execution_id === executionId) return output;
+  }
   throw new Error(`The execution ${executionId} is not waiting for a person: see \`postback crews waiting\`.`);
 }

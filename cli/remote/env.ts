@@ -21,7 +21,7 @@ export function printEnvironment(options: ServerOptions): void {
     ...Object.fromEntries(byVariable),
     POSTBACK_API_KEY: keys.join(','),
   };
-  print({ json: options.json, data }, () =>
+  print(options, data, () =>
     Object.entries(data)
       .map(([name, value]) => `export ${name}=${quotedForShell(value)}`)
       .join('\n'),

@@ -11,7 +11,7 @@ import { isFinalState } from '../../domain/state-machine.js';
 import { readEvents } from './events.js';
 import { FileOnDisk } from './file-on-disk.js';
 import { inside } from './items.js';
-import { commandFor, isTerminal, paint, paintState, print } from './output.js';
+import { isTerminal, paint, paintState, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
 interface IngestOptions extends ServerOptions {
@@ -56,11 +56,8 @@ export async function ingest(paths: readonly string[], options: IngestOptions): 
 
   const failed = outcomes.filter(({ status }) => status === 'errored');
   const into = inside(options.database, options.collection);
-  const ways = options.watch ? ['query', 'How often does the lamp flash?'] : ['items', 'list'];
-  const next = commandFor(options, ...ways, ...into);
-  print({ json: options.json, data: { results: outcomes, failed_count: failed.length }, next }, () =>
-    summary(outcomes, failed),
-  );
+  const next = [...(options.watch ? ['query', 'How often does the lamp flash?'] : ['items', 'list']), ...into];
+  print({ ...options, next }, { results: outcomes, failed_count: failed.length }, () => summary(outcomes, failed));
   if (failed.length > 0) process.exitCode = 1;
 }
 

@@ -1,7 +1,7 @@
 import { bodyOf, type Schemas } from '../../client/index.js';
 import { INDEXING_STATUS_TABLE, type IndexingStatus } from '../../domain/content/states.js';
-import { byteSize, commandFor, fields, localTime, paint, paintState, print, table } from './output.js';
-import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
+import { byteSize, fields, localTime, paint, paintState, print, table } from './output.js';
+import { findServer, listOf, type ServerOptions } from './server.js';
 
 interface ItemOptions extends ServerOptions {
   database: string;
@@ -22,30 +22,24 @@ export function inside(database: string, collection: string | undefined): string
 /** `postback items list` */
 export async function listItems({ database, collection, status, limit, ...options }: ListOptions): Promise<void> {
   const client = findServer(options).client();
-  const pages = everyEntry(async (cursor) => {
+  const page = async (cursor?: string) => {
     const query = { database, collection, status, cursor };
-    const { data } = await bodyOf(client.GET('/context/list', { params: { query } }));
-    return { entries: data.items, next: data.next_cursor };
-  }, limit);
-  const items = await collect(pages);
-  const rows = items.map((item) => {
-    const { id, collection, type, indexing_status, source, updated_at, error_code } = item;
-    const size = source.size === null ? '' : byteSize(source.size);
-    return [
-      id,
-      titleOf(item),
-      collection,
-      type,
-      paintState(INDEXING_STATUS_TABLE, indexing_status),
-      error_code,
-      size,
-      localTime(updated_at),
-    ];
-  });
-  const head = ['id', 'title', 'collection', 'type', 'status', 'error', 'size', 'updated'];
-  const first = items[0];
-  const next = first && commandFor(options, 'items', 'show', first.id, ...inside(database, first.collection));
-  print({ json: options.json, data: { items }, next }, () => table(head, rows));
+    return (await bodyOf(client.GET('/context/list', { params: { query } }))).data;
+  };
+  const items = await listOf('items', page, limit);
+  const rows = items.map((item) => ({
+    id: item.id,
+    title: titleOf(item),
+    collection: item.collection,
+    type: item.type,
+    status: paintState(INDEXING_STATUS_TABLE, item.indexing_status),
+    error: item.error_code,
+    size: item.source.size === null ? '' : byteSize(item.source.size),
+    updated: localTime(item.updated_at),
+  }));
+  const [first] = items;
+  const next = first && ['items', 'show', first.id, ...inside(database, first.collection)];
+  print({ ...options, next }, { items }, () => table(rows));
 }
 
 /** The title, or of a connector's item the address, shortened. */
@@ -58,15 +52,13 @@ function titleOf({ title, additional_metadata: { connector_id, source } }: Schem
 export async function showItem(id: string, { database, collection, ...options }: ItemOptions): Promise<void> {
   const client = findServer(options).client();
   const at = { path: { id }, query: { database, collection } };
-  const { data } = await bodyOf(client.GET('/context/{id}', { params: at }));
-  const rest = everyEntry(async (cursor) => {
-    if (cursor === undefined) return { entries: data.chunks, next: data.next_cursor };
-    const page = await bodyOf(client.GET('/context/{id}', { params: { ...at, query: { ...at.query, cursor } } }));
-    return { entries: page.data.chunks, next: page.data.next_cursor };
-  });
-  const chunks = await collect(rest);
-  const next = commandFor(options, 'query', 'What is this about?', ...inside(database, data.collection));
-  print({ json: options.json, data: { ...data, chunks, next_cursor: null }, next }, () => {
+  const page = async (cursor?: string) => {
+    return (await bodyOf(client.GET('/context/{id}', { params: { ...at, query: { ...at.query, cursor } } }))).data;
+  };
+  const data = await page();
+  const chunks = await listOf('chunks', async (cursor?: string) => (cursor === undefined ? data : page(cursor)));
+  const next = ['query', 'What is this about?', ...inside(database, data.collection)];
+  print({ ...options, next }, { ...data, chunks, next_cursor: null }, () => {
     const { title, type, indexing_status, error_code, error_message, metadata, updated_at } = data;
     const details = {
       id,
@@ -86,10 +78,10 @@ export async function showItem(id: string, { database, collection, ...options }:
 
 /** `postback items delete`: deletes items. The exit code is 1 when one does not exist. */
 export async function deleteItems(ids: readonly string[], options: ItemOptions): Promise<void> {
-  const { database, collection, json } = options;
+  const { database, collection } = options;
   const client = findServer(options).client();
   const { data } = await bodyOf(client.DELETE('/context', { body: { database, collection, ids: [...ids] } }));
-  print({ json, data, next: commandFor(options, 'items', 'list', ...inside(database, collection)) }, () => {
+  print({ ...options, next: ['items', 'list', ...inside(database, collection)] }, data, () => {
     const missing = data.not_found.map((id) => `${paint('red', '✗')} ${id} does not exist`);
     return [`${data.deleted_count} deleted`, ...missing].join('\n');
   });

@@ -2,8 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { bodyOf, multipart, type Postback, type Schemas } from '../../client/index.js';
 import { JOB_STATUS_TABLE } from '../../domain/ai-jobs/states.js';
 import { FileOnDisk } from './file-on-disk.js';
-import { commandFor, fields, localTime, paintState, print, table } from './output.js';
-import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
+import { fields, localTime, paintState, print, table } from './output.js';
+import { findServer, listOf, type ServerOptions } from './server.js';
 
 interface RunOptions extends ServerOptions {
   text?: string;
@@ -22,7 +22,7 @@ const POLL_MS = 300;
  * @param model `<feature>/<subfeature>/<provider>`, as `postback jobs models` lists them
  */
 export async function runJob(model: string, file: string | undefined, options: RunOptions): Promise<void> {
-  const { text, input, webhook, header, json } = options;
+  const { text, input, webhook, header } = options;
   const client = findServer(options).client();
   const file_id = file === undefined ? undefined : await upload(client, file);
   const job = await bodyOf(
@@ -36,7 +36,7 @@ export async function runJob(model: string, file: string | undefined, options: R
     }),
   );
   if (options.wait) return printJob(await ended(client, job.job_id), options);
-  print({ json, data: job, next: commandFor(options, 'jobs', 'show', job.job_id) }, () => job.job_id);
+  print({ ...options, next: ['jobs', 'show', job.job_id] }, job, () => job.job_id);
 }
 
 /** `postback jobs show` */
@@ -47,45 +47,35 @@ export async function showJob(job_id: string, options: ServerOptions): Promise<v
 /** `postback jobs list` */
 export async function listJobs({ limit, ...options }: ServerOptions & { limit: number }): Promise<void> {
   const client = findServer(options).client();
-  const pages = everyEntry(async (cursor) => {
-    const data = await bodyOf(client.GET('/v3/ai/async', { params: { query: { cursor } } }));
-    return { entries: data.jobs, next: data.next_cursor };
-  }, limit);
-  const jobs = await collect(pages);
-  const rows = jobs.map(({ job_id, feature, subfeature, provider, subject, status, created_at, error }) => {
-    return [
-      job_id,
-      subject,
-      `${feature}/${subfeature}/${provider}`,
-      paintState(JOB_STATUS_TABLE, status),
-      localTime(created_at),
-      error?.message,
-    ];
-  });
-  const next = jobs[0] && commandFor(options, 'jobs', 'show', jobs[0].job_id);
-  print({ json: options.json, data: { jobs }, next }, () =>
-    table(['job', 'of', 'model', 'status', 'created', 'error'], rows),
-  );
+  const page = (cursor?: string) => bodyOf(client.GET('/v3/ai/async', { params: { query: { cursor } } }));
+  const jobs = await listOf('jobs', page, limit);
+  const rows = jobs.map((job) => ({
+    job: job.job_id,
+    of: job.subject,
+    model: modelOf(job),
+    status: paintState(JOB_STATUS_TABLE, job.status),
+    created: localTime(job.created_at),
+    error: job.error?.message,
+  }));
+  const [newest] = jobs;
+  print({ ...options, next: newest && ['jobs', 'show', newest.job_id] }, { jobs }, () => table(rows));
 }
 
 /** `postback jobs cancel` */
 export async function cancelJob(job_id: string, options: ServerOptions): Promise<void> {
   const client = findServer(options).client();
   const result = await bodyOf(client.DELETE('/v3/ai/async/{job_id}', { params: { path: { job_id } } }));
-  print(
-    { json: options.json, data: result, next: commandFor(options, 'jobs', 'show', job_id) },
-    () => `${job_id} is being cancelled.`,
-  );
+  print({ ...options, next: ['jobs', 'show', job_id] }, result, () => `${job_id} is being cancelled.`);
 }
 
 /** `postback jobs models` */
 export async function listModels(options: ServerOptions): Promise<void> {
   const { models } = await bodyOf(findServer(options).client().GET('/v3/ai/models'));
-  const rows = models.map(({ model, takes, summary }) => [model, takes, summary]);
+  const rows = models.map(({ model, takes, summary }) => ({ model, takes, '': summary }));
   const sample = 'text/language_detection/eld';
   const runs = models.some(({ model }) => model === sample);
-  const next = runs && commandFor(options, 'jobs', 'run', sample, '--text', 'Guten Morgen, liebe Leute', '--wait');
-  print({ json: options.json, data: { models }, next }, () => table(['model', 'takes', ''], rows));
+  const next = runs && ['jobs', 'run', sample, '--text', 'Guten Morgen, liebe Leute', '--wait'];
+  print({ ...options, next }, { models }, () => table(rows));
 }
 
 async function upload(client: Postback, path: string): Promise<string> {
@@ -104,21 +94,21 @@ async function ended(client: Postback, job_id: string): Promise<Schemas['Job']> 
   }
 }
 
+const modelOf = ({ feature, subfeature, provider }: Pick<Schemas['Job'], 'feature' | 'subfeature' | 'provider'>) =>
+  `${feature}/${subfeature}/${provider}`;
+
 function printJob(job: Schemas['Job'], options: ServerOptions): void {
   const ended = job.status === 'success' || job.status === 'fail';
-  const next = commandFor(options, 'jobs', ...(ended ? ['list'] : ['show', job.job_id]));
-  print({ json: options.json, data: job, next }, () => {
-    const { job_id, status, feature, subfeature, provider, subject, error, output, finished_at = null } = job;
-    const model = `${feature}/${subfeature}/${provider}`;
-    const details = {
-      job: job_id,
-      of: subject,
-      model,
-      status: paintState(JOB_STATUS_TABLE, status),
-      finished: localTime(finished_at),
-      error: error?.message,
-    };
-    return [fields(details), ...(output === undefined ? [] : [JSON.stringify(output, null, 2)])].join('\n\n');
+  print({ ...options, next: ['jobs', ...(ended ? ['list'] : ['show', job.job_id])] }, job, () => {
+    const details = fields({
+      job: job.job_id,
+      of: job.subject,
+      model: modelOf(job),
+      status: paintState(JOB_STATUS_TABLE, job.status),
+      finished: localTime(job.finished_at ?? null),
+      error: job.error?.message,
+    });
+    return job.output === undefined ? details : `${details}\n\n${JSON.stringify(job.output, null, 2)}`;
   });
   if (job.status === 'fail') process.exitCode = 1;
 }

@@ -22,25 +22,21 @@ export function paintState(table: StateTable, state: string, text = state): stri
   return paint(STYLES[table[state]?.tone ?? 'idle'], text);
 }
 
-/**
- * Prints data as JSON when that was asked for, else as `text` says.
- * @param output `next` is a command to try, which people at a terminal read below the text
- */
-export function print(
-  { json, data, next }: { json?: boolean | undefined; data: unknown; next?: string | false | undefined },
-  text: () => string,
-): void {
-  console.log(json ? JSON.stringify(data, null, 2) : text());
-  if (next && !json && isTerminal()) console.log(paint('dim', `\nNext: ${COMMANDS.postback} ${next}`));
+interface PrintOptions {
+  /** Print JSON. */
+  json?: boolean | undefined;
+  /** Profile of the server that the command uses. */
+  profile?: string | undefined;
+  /** Words of a command to try next, without `postback`. People at a terminal read it below the text. */
+  next?: readonly string[] | false | undefined;
 }
 
-/**
- * A command to paste into a shell, for the server that the present command uses.
- * @param words its words, without `postback`; undefined ones are left out
- */
-export function commandFor({ profile }: { profile?: string }, ...words: readonly (string | undefined)[]): string {
-  const all = [...words, ...(profile === undefined ? [] : ['--profile', profile])];
-  return all.flatMap((word) => (word === undefined ? [] : [shellWord(word)])).join(' ');
+/** Prints data as JSON when that was asked for, else as `text` says. */
+export function print({ json, profile, next }: PrintOptions, data: unknown, text: () => string): void {
+  console.log(json ? JSON.stringify(data, null, 2) : text());
+  if (!next || json || !isTerminal()) return;
+  const words = [...next, ...(profile === undefined ? [] : ['--profile', profile])];
+  console.log(paint('dim', `\nNext: ${COMMANDS.postback} ${words.map(shellWord).join(' ')}`));
 }
 
 /** A word as a shell reads it: in quotes where it needs them. */
@@ -48,9 +44,10 @@ const shellWord = (word: string) => (/^[\w./:@%+=,-]+$/.test(word) ? word : quot
 
 export const quotedForShell = (value: string) => `'${value.replaceAll("'", "'\\''")}'`;
 
-/** @returns a table without borders; a sentence when it has no rows */
-export function table(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
-  if (rows.length === 0) return 'None.';
+/** @param rows cells by the title of their column. @returns a table without borders; a sentence when it has no rows */
+export function table(rows: readonly Record<string, unknown>[]): string {
+  const [first] = rows;
+  if (!first) return 'None.';
   const none = {
     'top-left': '',
     'top-mid': '',
@@ -61,11 +58,13 @@ export function table(head: readonly string[], rows: readonly (readonly unknown[
   };
   const inner = { left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' };
   const drawn = new Table({
-    head: head.map((title) => paint('dim', title)),
+    head: Object.keys(first).map((title) => paint('dim', title)),
     chars: { ...none, top: '', bottom: '', ...inner },
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
-  drawn.push(...rows.map((row) => row.map((cell) => (cell === null || cell === undefined ? '' : String(cell)))));
+  drawn.push(
+    ...rows.map((row) => Object.values(row).map((cell) => (cell === null || cell === undefined ? '' : String(cell)))),
+  );
   const lines = drawn.toString().split('\n');
   return lines.map((line) => line.trimEnd()).join('\n');
 }

@@ -1,7 +1,7 @@
 import { bodyOf, type Schemas } from '../../client/index.js';
 import { AUTHENTICATION_STATE_TABLE, type AuthenticationStatus } from '../../domain/payments/states.js';
-import { commandFor, fields, localTime, paintState, print, table } from './output.js';
-import { collect, everyEntry, findServer, type ServerOptions } from './server.js';
+import { fields, localTime, paintState, print, table } from './output.js';
+import { findServer, listOf, type ServerOptions } from './server.js';
 
 interface CreateOptions extends ServerOptions {
   amount: number;
@@ -16,8 +16,8 @@ export async function createAuthentication(options: CreateOptions): Promise<void
   // The server checks the currency.
   const body = { amount, currency: currency as 'EUR', return_url, webhook_url };
   const data = await bodyOf(findServer(options).client('payment_secret').POST('/authentication', { body }));
-  const next = commandFor(options, 'payments', 'show', data.authentication_id);
-  print({ json: options.json, data, next }, () => fields(asShown(data)));
+  const next = ['payments', 'show', data.authentication_id];
+  print({ ...options, next }, data, () => fields(asShown(data)));
 }
 
 /** `postback payments list` */
@@ -26,22 +26,18 @@ export async function listAuthentications(
 ): Promise<void> {
   const { status, limit } = options;
   const client = findServer(options).client('payment_secret');
-  const pages = everyEntry(async (cursor) => {
-    const data = await bodyOf(client.GET('/authentication', { params: { query: { status, cursor } } }));
-    return { entries: data.authentications, next: data.next_cursor };
-  }, limit);
-  const authentications = await collect(pages);
-  const rows = authentications.map((each) => [
-    each.authentication_id,
-    amountOf(each),
-    paintState(AUTHENTICATION_STATE_TABLE, each.status),
-    each.sdk_next_action,
-    localTime(each.created_at),
-  ]);
+  const page = (cursor?: string) => bodyOf(client.GET('/authentication', { params: { query: { status, cursor } } }));
+  const authentications = await listOf('authentications', page, limit);
+  const rows = authentications.map((each) => ({
+    authentication: each.authentication_id,
+    amount: amountOf(each),
+    status: paintState(AUTHENTICATION_STATE_TABLE, each.status),
+    check: each.sdk_next_action,
+    created: localTime(each.created_at),
+  }));
   const [newest] = authentications;
-  const next = newest && commandFor(options, 'payments', 'show', newest.authentication_id);
-  const head = ['authentication', 'amount', 'status', 'check', 'created'];
-  print({ json: options.json, data: { authentications }, next }, () => table(head, rows));
+  const next = newest && ['payments', 'show', newest.authentication_id];
+  print({ ...options, next }, { authentications }, () => table(rows));
 }
 
 /** `postback payments show` */
@@ -59,8 +55,8 @@ export async function closeAuthentication(id: string, options: ServerOptions): P
 
 function printAuthentication(data: Schemas['Authentication'], options: ServerOptions): void {
   const { eligibility_check: check, authentication_id: id, closed_at } = data;
-  const next = commandFor(options, 'payments', ...(closed_at === null ? ['close', id] : ['list']));
-  print({ json: options.json, data, next }, () => {
+  const next = ['payments', ...(closed_at === null ? ['close', id] : ['list'])];
+  print({ ...options, next }, data, () => {
     const { return_url, webhook_url, metadata, customer } = data;
     const others = {
       closed: localTime(closed_at),
@@ -70,23 +66,19 @@ function printAuthentication(data: Schemas['Authentication'], options: ServerOpt
       metadata: Object.keys(metadata).length > 0 && JSON.stringify(metadata),
       check: check?.sdk_next_action,
     };
-    const rows = check?.reasons.map(({ network, signal, effect }) => [network, signal, effect]) ?? [];
-    const reasons = rows.length > 0 ? [table(['network', 'signal', 'effect'], rows)] : [];
+    const rows = check?.reasons.map(({ network, signal, effect }) => ({ network, signal, effect })) ?? [];
+    const reasons = rows.length > 0 ? [table(rows)] : [];
     return [fields({ ...asShown(data), ...others }), ...reasons].join('\n\n');
   });
 }
 
 /** The fields that a new authentication has too. */
-function asShown(data: {
-  authentication_id: string;
-  status: AuthenticationStatus;
-  amount: number;
-  currency: string;
-  created_at: string;
-  expires_at: string;
-  client_secret?: string;
-  webhook_signing_secret?: string;
-}) {
+function asShown(
+  data: Pick<
+    Schemas['Authentication'],
+    'authentication_id' | 'status' | 'amount' | 'currency' | 'created_at' | 'expires_at'
+  > & { client_secret?: string; webhook_signing_secret?: string },
+) {
   return {
     authentication: data.authentication_id,
     status: paintState(AUTHENTICATION_STATE_TABLE, data.status),

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { keyKindOf } from '../../domain/api-keys.js';
-import { commandFor, print, table } from './output.js';
+import { print, table } from './output.js';
 
 /** A server and the keys for it, under a name. */
 export interface Profile {
@@ -16,27 +16,26 @@ type Profiles = Record<string, Profile>;
 export function addProfile(name: string, { url, key, json }: { url: string; key: string[]; json?: boolean }): void {
   if (!URL.canParse(url)) throw new Error(`"${url}" is not a URL such as https://postback.example.com`);
   writeProfiles({ ...readProfiles(process.env), [name]: { url, keys: key } });
-  print(
-    { json, data: { name, url }, next: commandFor({ profile: name }, 'databases', 'list') },
-    () => `Saved. Use it with --profile ${name}, or POSTBACK_PROFILE=${name}.`,
-  );
+  print({ json, profile: name, next: ['databases', 'list'] }, { name, url }, () => {
+    return `Saved. Use it with --profile ${name}, or POSTBACK_PROFILE=${name}.`;
+  });
 }
 
 /** `postback profiles list`: prints the profiles without their keys. */
-export function listProfiles({ json = false }: { json?: boolean }): void {
+export function listProfiles(options: { json?: boolean }): void {
   const profiles = Object.entries(readProfiles(process.env)).map(([name, { url, keys }]) => {
     return { name, url, kinds: keys.map((key) => keyKindOf(key) ?? 'unknown') };
   });
-  const rows = profiles.map(({ name, url, kinds }) => [name, url, kinds.join(', ')]);
-  print({ json, data: { profiles } }, () => table(['name', 'url', 'keys'], rows));
+  const rows = profiles.map(({ name, url, kinds }) => ({ name, url, keys: kinds.join(', ') }));
+  print(options, { profiles }, () => table(rows));
 }
 
 /** `postback profiles remove` */
-export function removeProfile(name: string, { json }: { json?: boolean }): void {
+export function removeProfile(name: string, options: { json?: boolean }): void {
   const { [name]: removed, ...others } = readProfiles(process.env);
   if (!removed) throw new Error(`There is no profile "${name}".`);
   writeProfiles(others);
-  print({ json, data: { removed: name } }, () => `Removed ${name}.`);
+  print(options, { removed: name }, () => `Removed ${name}.`);
 }
 
 /** @throws Error that lists the profiles when there is none of this name */

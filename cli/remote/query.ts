@@ -1,6 +1,6 @@
 import { bodyOf, type Schemas } from '../../client/index.js';
 import { inside } from './items.js';
-import { commandFor, fields, paint, print } from './output.js';
+import { fields, paint, print } from './output.js';
 import { findServer, type ServerOptions } from './server.js';
 
 interface QueryOptions extends ServerOptions {
@@ -34,9 +34,9 @@ export async function query(words: readonly string[], options: QueryOptions): Pr
   const { data } = await bodyOf(findServer(options).client().POST('/query', { body }));
   const first = data.chunks[0];
   const next = first
-    ? commandFor(options, 'items', 'show', first.source_id, ...inside(database, first.collection))
-    : commandFor(options, 'items', 'list', ...inside(database, collection));
-  print({ json: options.json, data, next }, () => {
+    ? ['items', 'show', first.source_id, ...inside(database, first.collection)]
+    : ['items', 'list', ...inside(database, collection)];
+  print({ ...options, next }, data, () => {
     const hits = data.chunks.map((hit, place) => showHit(hit, place + 1));
     const relations = data.graph.relations.map(({ source, relation, target }) => {
       return `${source} ${paint('magenta', `—${relation}→`)} ${target}`;

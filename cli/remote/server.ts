@@ -99,29 +99,39 @@ export function withDetails(error: unknown): unknown {
   return new Error(`${message} (${details.join(', ')})`);
 }
 
+type EntryOf<List> = List extends readonly (infer Entry)[] ? Entry : never;
+type Pages<Page> = (cursor: string | undefined) => Promise<Page>;
+
 /**
  * Requests page after page of a list.
- * @param page requests the page after a cursor, the first one without
+ * @param name the field of a page with its entries
+ * @param request requests the page after a cursor, the first one without
  * @param limit ends the list after so many entries
  */
-export async function* everyEntry<Entry>(
-  page: (cursor: string | undefined) => Promise<{ entries: readonly Entry[]; next: string | null }>,
+export async function* everyEntry<Page extends { next_cursor: string | null }, Name extends keyof Page>(
+  name: Name,
+  request: Pages<Page>,
   limit = Number.POSITIVE_INFINITY,
-): AsyncGenerator<Entry> {
+): AsyncGenerator<EntryOf<Page[Name]>> {
   let left = limit;
   let cursor: string | undefined;
   do {
-    const { entries, next } = await page(cursor);
-    for (const entry of entries) {
+    const page = await request(cursor);
+    for (const entry of page[name] as EntryOf<Page[Name]>[]) {
       if (left-- <= 0) return;
       yield entry;
     }
-    cursor = next ?? undefined;
+    cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined && left > 0);
 }
 
-export async function collect<Entry>(entries: AsyncIterable<Entry>): Promise<Entry[]> {
-  const collected: Entry[] = [];
-  for await (const entry of entries) collected.push(entry);
-  return collected;
+/** The entries of a list, from all of its pages; see `everyEntry`. */
+export async function listOf<Page extends { next_cursor: string | null }, Name extends keyof Page>(
+  name: Name,
+  request: Pages<Page>,
+  limit?: number,
+): Promise<EntryOf<Page[Name]>[]> {
+  const entries: EntryOf<Page[Name]>[] = [];
+  for await (const entry of everyEntry(name, request, limit)) entries.push(entry);
+  return entries;
 }

@@ -26,16 +26,15 @@ const BATCH_SIZE = 32 * 1024 * 1024;
  * run that was interrupted continues: items that are in the file are not read again.
  */
 export async function exportDatabase(path: string, options: ServerOptions & { database: string }): Promise<void> {
-  const { database, json } = options;
+  const { database } = options;
   const client = findServer(options).client();
   const exported = await exportedBefore(path);
   const file = await open(path, 'a', 0o600);
   const counts = { exported: 0, skipped: exported.size, vanished: 0 };
   try {
-    const items = everyEntry(async (cursor) => {
+    const items = everyEntry('items', async (cursor?: string) => {
       const query = { database, status: 'completed' as const, cursor };
-      const { data } = await bodyOf(client.GET('/context/list', { params: { query } }));
-      return { entries: data.items, next: data.next_cursor };
+      return (await bodyOf(client.GET('/context/list', { params: { query } }))).data;
     });
     for await (const item of items) {
       if (exported.has(keyOf(item))) continue;
@@ -45,7 +44,7 @@ export async function exportDatabase(path: string, options: ServerOptions & { da
   } finally {
     await file.close();
   }
-  print({ json, data: { file: path, ...counts } }, () => {
+  print(options, { file: path, ...counts }, () => {
     return `${counts.exported} items written to ${path}${counts.skipped ? `, ${counts.skipped} were there` : ''}`;
   });
 }
@@ -94,7 +93,7 @@ async function exportedBefore(path: string): Promise<Set<string>> {
  * last accepted request, which `<file>.imported` says. The exit code is 1 when the server rejected an item.
  */
 export async function importDatabase(path: string, options: ServerOptions & { database: string }): Promise<void> {
-  const { database, json } = options;
+  const { database } = options;
   const client = findServer(options).client();
   const progress = progressOf(path, database);
   const counts = { accepted: 0, unchanged: 0 };
@@ -125,7 +124,7 @@ export async function importDatabase(path: string, options: ServerOptions & { da
   }
   await sendBatch();
   progress.remove();
-  print({ json, data: { ...counts, rejected } }, () => {
+  print(options, { ...counts, rejected }, () => {
     const lines = rejected.map(({ id, error }) => `${paint('red', '✗')} ${id}: ${error}`);
     return [`${counts.accepted} items accepted, ${counts.unchanged} unchanged`, ...lines].join('\n');
   });

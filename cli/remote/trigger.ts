@@ -1,5 +1,5 @@
 import { bodyOf } from '../../client/index.js';
-import { commandFor, print } from './output.js';
+import { print } from './output.js';
 import { findServer, type Server, type ServerOptions } from './server.js';
 
 interface TriggerOptions extends ServerOptions {
@@ -26,10 +26,7 @@ export async function trigger(kind: Trigger, options: TriggerOptions): Promise<v
     crew: () => triggerCrew(server, receiverOf(options), options.crew),
     authentication: () => triggerAuthentication(server, receiverOf(options)),
   }[kind]();
-  print(
-    { json: options.json, data: started, next: commandFor(options, 'deliveries', 'list', '--limit', '5') },
-    () => started.message,
-  );
+  print({ ...options, next: ['deliveries', 'list', '--limit', '5'] }, started, () => started.message);
   if (started.delivered === false) process.exitCode = 1;
 }
 

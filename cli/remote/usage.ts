@@ -8,10 +8,7 @@ export async function showUsage(options: ServerOptions): Promise<void> {
   const { organisation, ingest: _, ...quotas } = data;
   const rows = Object.entries(quotas).map(([name, { used, limit }]) => {
     const show = name === 'stored_bytes' ? byteSize : String;
-    return [name, show(used), limit === null ? 'unlimited' : show(limit)];
+    return { quota: name, used: show(used), limit: limit === null ? 'unlimited' : show(limit) };
   });
-  print(
-    { json: options.json, data },
-    () => `${fields({ organisation })}\n\n${table(['quota', 'used', 'limit'], rows)}`,
-  );
+  print(options, data, () => `${fields({ organisation })}\n\n${table(rows)}`);
 }
