@@ -3,10 +3,9 @@
 // on one version; this covers what may differ between versions: native packages, bundling, processes.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, openAsBlob, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { prepare, root } from './prepare.mjs';
 import { continueOnSupportedNode } from './supported-node.mjs';
@@ -15,16 +14,19 @@ const POSTBACK = join(root, 'bin', 'postback.mjs');
 /** @temporalio/worker loads Temporal's native bridge. */
 const NATIVE_PACKAGES = ['@lancedb/lancedb', 'onnxruntime-node', 'sharp', '@temporalio/worker'];
 /** A text and an image: indexing them uses the embedding model, the image library and the search index. */
-const EXAMPLES = ['visitor-notes.md', 'notice-board.png'];
-const QUESTION = { query: 'lighthouse', max_results: 1 };
+const EXAMPLES = ['visitor-notes.md', 'notice-board.png'].map((name) => join(root, 'examples', name));
 const START_LIMIT_MS = 300_000;
-const WAIT_LIMIT_MS = 120_000;
+const COMMAND_LIMIT_MS = 120_000;
+
+/** Runs a command. @returns its output. @throws Error when it fails, as `ingest --watch` does when a file is not indexed */
+async function postback(args, env = process.env) {
+  return (await promisify(execFile)(process.execPath, [POSTBACK, ...args], { env, timeout: COMMAND_LIMIT_MS })).stdout;
+}
 
 async function checkCommandLine() {
-  const postback = async (option) => (await promisify(execFile)(process.execPath, [POSTBACK, option])).stdout;
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  expect((await postback('--version')).trim() === version, `postback --version prints ${version}`);
-  expect((await postback('--help')).startsWith('Usage: postback'), 'postback --help prints the usage');
+  expect((await postback(['--version'])).trim() === version, `postback --version prints ${version}`);
+  expect((await postback(['--help'])).startsWith('Usage: postback'), 'postback --help prints the usage');
 }
 
 async function checkNativePackages() {
@@ -40,12 +42,19 @@ async function checkWorkflowBundle() {
 
 async function checkProduct() {
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-smoke-'));
-  const product = startProduct(dataDir);
+  // Without the names of another server, commands use the instance of the data folder.
+  const elsewhere = { POSTBACK_PROFILE: '', POSTBACK_URL: '', POSTBACK_API_KEY: '' };
+  const env = { ...process.env, ...elsewhere, POSTBACK_DATA_DIR: dataDir, POSTBACK_API_PORT: '0' };
+  const product = startProduct(env);
   try {
     await product.ready();
-    const { api_url, keys } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8'));
+    const { api_url } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8'));
     expect((await fetch(`${api_url}/readyz`)).ok, '/readyz reports that the product is ready');
-    await ingestExamples(createApi(api_url, keys.api));
+    const database = ['--database', 'smoke'];
+    await postback(['databases', 'create', 'smoke'], env);
+    await postback(['ingest', ...EXAMPLES, ...database, '--watch'], env);
+    const { chunks } = JSON.parse(await postback(['query', 'lighthouse', ...database, '--max', '1', '--json'], env));
+    expect(chunks.length === 1, 'a query finds a chunk');
     expect((await product.stop()) === 0, 'the product stops with exit code 0');
   } catch (error) {
     console.error(product.output());
@@ -57,10 +66,10 @@ async function checkProduct() {
 }
 
 /** Runs `npm start` with its own data folder. It stops when this process ends, because its IPC channel closes. */
-function startProduct(dataDir) {
+function startProduct(env) {
   const child = spawn(process.execPath, [POSTBACK, 'start'], {
     cwd: root,
-    env: { ...process.env, POSTBACK_DATA_DIR: dataDir, POSTBACK_API_PORT: '0' },
+    env,
     // In its own process group, so that Ctrl-C reaches it through this process only.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -80,46 +89,6 @@ function startProduct(dataDir) {
       return code;
     },
   };
-}
-
-async function ingestExamples(api) {
-  const database = 'smoke';
-  await api('POST', '/databases', JSON.stringify({ database }));
-  await until('the database is ready', async () => {
-    return (await api('GET', `/databases/status?database=${database}`)).infra.ready_for_ingestion;
-  });
-  const form = new FormData();
-  form.set('database', database);
-  form.set('document_metadata', JSON.stringify(EXAMPLES.map((id) => ({ id }))));
-  for (const name of EXAMPLES) form.append('documents', await openAsBlob(join(root, 'examples', name)), name);
-  await api('POST', '/context/ingest', form);
-  await until('all items are completed', async () => {
-    const { statuses } = await api('GET', `/context/status?database=${database}&ids=${EXAMPLES}`);
-    const failed = statuses.find((item) => item.indexing_status === 'errored');
-    expect(!failed, `${failed?.id} is indexed (${failed?.error_message})`);
-    return statuses.every((item) => item.indexing_status === 'completed');
-  });
-  const { chunks } = await api('POST', '/query', JSON.stringify({ database, ...QUESTION }));
-  expect(chunks.length === 1, 'a query finds a chunk');
-}
-
-function createApi(url, key) {
-  const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2' };
-  return async (method, path, body) => {
-    const type = typeof body === 'string' ? { 'Content-Type': 'application/json' } : {};
-    const response = await fetch(url + path, { method, headers: { ...headers, ...type }, body });
-    const { data, error } = await response.json();
-    expect(!error, `${method} ${path} succeeds (${error?.code}: ${error?.message})`);
-    return data;
-  };
-}
-
-async function until(what, condition) {
-  const deadline = Date.now() + WAIT_LIMIT_MS;
-  while (!(await condition())) {
-    expect(Date.now() < deadline, `${what} within ${WAIT_LIMIT_MS / 1000} s`);
-    await wait(100);
-  }
 }
 
 function expect(condition, what) {
