@@ -1,10 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import { readConfig } from '../../runtime/config.js';
 import { call } from '../api-client.js';
-import { showContent, startContent } from './content.js';
-import { showCrew, startCrew } from './crew.js';
 import { openDemoInstance } from './instance.js';
-import { showJob, startJob } from './job.js';
+import { showContent, showCrew, showJob, startContent, startCrew, startJob } from './parts.js';
 import { startDemoReceiver } from './receiver.js';
 import { printHeading, printLink } from './screen.js';
 

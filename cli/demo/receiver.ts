@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import {
   type CrewCallback,
   type IndexingEvent,
@@ -18,7 +19,7 @@ const RETRY_AFTER_S = 1;
 /** A receiver as a user would write it: it verifies the raw body, responds quickly, and stores the event. */
 export async function startDemoReceiver() {
   const server = createServer(async (request, response) => {
-    const body = await bodyOf(request);
+    const body = await buffer(request);
     const { headers, url } = request;
     try {
       if (url === '/jobs') {
@@ -61,9 +62,3 @@ export async function startDemoReceiver() {
 }
 
 export type DemoReceiver = Awaited<ReturnType<typeof startDemoReceiver>>;
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
