@@ -41,19 +41,12 @@ export async function doctor(options: ServerOptions): Promise<void> {
   if (findings.some(({ state }) => state === 'problem')) process.exitCode = 1;
 }
 
-const ok = (about: string, detail: string): Finding => ({ state: 'ok', about, detail });
-const warning = (about: string, detail: string, advice: string): Finding => ({
-  state: 'warning',
-  about,
-  detail,
-  advice,
-});
-const problem = (about: string, detail: string, advice: string): Finding => ({
-  state: 'problem',
-  about,
-  detail,
-  advice,
-});
+const finding =
+  (state: Finding['state']) =>
+  (about: string, detail: string, advice?: string): Finding => ({ state, about, detail, advice });
+const ok = finding('ok');
+const warning = finding('warning');
+const problem = finding('problem');
 
 function checkNode(): Finding {
   const { node } = process.versions;

@@ -1,13 +1,13 @@
 /** The commands for keys: `postback keys`, `signing-key` and `sealing-key`. */
 import type { KeyKind, Scope } from '../domain/api-keys.js';
+import type { AuditAction, AuditSubject } from '../domain/audit.js';
 import { keyStateOf } from '../domain/key-states.js';
 import { createSealer, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
-import { type Audit, createAudit } from '../storage/audit.js';
+import { type Act, type Audit, createAudit } from '../storage/audit.js';
 import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
 import { resealAll } from '../storage/sealed-fields.js';
-import { commandAct } from './command-act.js';
 import { runningSettings, sealingKey } from './data-folder.js';
 import { print, table } from './remote/output.js';
 
@@ -24,6 +24,11 @@ interface NewKeyOptions extends Output {
   /** Names of crews. */
   crew?: string[];
   expires: Date | 'never';
+}
+
+/** What an operator does in an organisation on the command line, for the audit log. */
+function commandAct(org: string, action: AuditAction, subject: AuditSubject): Act {
+  return { org, action, subject, actor: { type: 'command_line' }, address: null, request_id: null };
 }
 
 /** `postback keys create`: creates a key and prints it. The key cannot be shown again. */
