@@ -69,18 +69,9 @@ function obtainNode() {
   mkdirSync(dirname(program), { recursive: true });
   const folder = mkdtempSync(join(CACHE, 'node', 'fetch-'));
   try {
-    const options = [
-      '--prefix',
-      folder,
-      // Only the program is kept: npm's copy of the package would take 50 MB more.
-      '--cache',
-      join(folder, 'npm-cache'),
-      '--ignore-scripts',
-      '--no-save',
-      '--no-fund',
-      '--no-audit',
-      '--loglevel=error',
-    ];
+    // Only the program is kept: npm's copy of the package would take 50 MB more.
+    const folders = ['--prefix', folder, '--cache', join(folder, 'npm-cache')];
+    const options = [...folders, '--ignore-scripts', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'];
     const npm = spawnSync('npm', ['install', ...options, `${wanted.name}@${wanted.version}`], {
       cwd: folder,
       encoding: 'utf8',
