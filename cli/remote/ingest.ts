@@ -88,10 +88,8 @@ async function send(client: Postback, batch: readonly Source[], options: IngestO
   const documents = batch.map(({ file }) => file);
   const document_metadata = JSON.stringify(batch.map(({ id }) => ({ id, ...(metadata && { metadata }) })));
   const body = { database, collection, type, language, upsert: `${upsert}`, documents, document_metadata };
-  const { data } = await bodyOf(
-    client.POST('/context/ingest', { body: body as never, bodySerializer: (form) => multipart(form as object) }),
-  );
-  return data.results.map(({ id, status, unchanged, error_code, error_message }) => {
+  const results = await ingestForm(client, body);
+  return results.map(({ id, status, unchanged, error_code, error_message }) => {
     return {
       id,
       status,
@@ -99,6 +97,12 @@ async function send(client: Postback, batch: readonly Source[], options: IngestO
       ...(error_code && { error: `${error_code} ${error_message}` }),
     };
   });
+}
+
+/** Sends an ingest request. @param form its fields; objects in them are JSON already */
+export async function ingestForm(client: Postback, form: object): Promise<Schemas['IngestResult'][]> {
+  const options = { body: form as never, bodySerializer: () => multipart(form) };
+  return (await bodyOf(client.POST('/context/ingest', options))).data.results;
 }
 
 /** Reads the statuses until each item has ended, and shows how many are in which state. */

@@ -44,22 +44,18 @@ const shellWord = (word: string) => (/^[\w./:@%+=,-]+$/.test(word) ? word : quot
 
 export const quotedForShell = (value: string) => `'${value.replaceAll("'", "'\\''")}'`;
 
+const BORDERS = [
+  ...['top', 'top-left', 'top-mid', 'top-right', 'bottom', 'bottom-left', 'bottom-mid', 'bottom-right'],
+  ...['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'],
+];
+
 /** @param rows cells by the title of their column. @returns a table without borders; a sentence when it has no rows */
 export function table(rows: readonly Record<string, unknown>[]): string {
   const [first] = rows;
   if (!first) return 'None.';
-  const none = {
-    'top-left': '',
-    'top-mid': '',
-    'top-right': '',
-    'bottom-left': '',
-    'bottom-mid': '',
-    'bottom-right': '',
-  };
-  const inner = { left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' };
   const drawn = new Table({
     head: Object.keys(first).map((title) => paint('dim', title)),
-    chars: { ...none, top: '', bottom: '', ...inner },
+    chars: { ...Object.fromEntries(BORDERS.map((name) => [name, ''])), middle: '  ' },
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
   drawn.push(

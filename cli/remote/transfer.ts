@@ -1,7 +1,8 @@
 import { createReadStream, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { bodyOf, multipart, type Postback, PostbackError, type Schemas } from '../../client/index.js';
+import { bodyOf, type Postback, PostbackError, type Schemas } from '../../client/index.js';
 import { linesOf } from '../../domain/lines.js';
+import { ingestForm } from './ingest.js';
 import { paint, print } from './output.js';
 import { everyEntry, findServer, type ServerOptions } from './server.js';
 
@@ -138,27 +139,21 @@ async function sendItems(
   items: ExportedItem[],
 ): Promise<Schemas['IngestResult'][]> {
   const { collection, type } = items[0]!;
-  const described = items.map(({ id, title, metadata, additional_metadata, source }) => {
-    return { source, fields: { id, metadata, additional_metadata }, title: title === null ? {} : { title } };
-  });
-  const files = described.filter(({ source }) => source.kind === 'file');
-  const texts = described.flatMap(({ source, fields, title }) => {
-    return source.kind === 'text' ? [{ ...fields, ...title, text: source.text }] : [];
-  });
-  const documents = files.map(({ source }) => {
-    const { filename, base64 } = source as Extract<ExportedItem['source'], { kind: 'file' }>;
-    return new File([Buffer.from(base64, 'base64')], filename);
-  });
-  const body = {
+  const documents: File[] = [];
+  const described: object[] = [];
+  const texts: object[] = [];
+  for (const { id, title, metadata, additional_metadata, source } of items) {
+    const fields = { id, metadata, additional_metadata };
+    if (source.kind === 'file') {
+      documents.push(new File([Buffer.from(source.base64, 'base64')], source.filename));
+      described.push(fields);
+    } else texts.push({ ...fields, ...(title !== null && { title }), text: source.text });
+  }
+  return ingestForm(client, {
     ...{ database, collection, type, upsert: 'true' },
-    ...(documents.length > 0 && { documents, document_metadata: JSON.stringify(files.map(({ fields }) => fields)) }),
+    ...(documents.length > 0 && { documents, document_metadata: JSON.stringify(described) }),
     ...(texts.length > 0 && { [type === 'memory' ? 'memories' : 'app_knowledge']: JSON.stringify(texts) }),
-  };
-  const call = client.POST('/context/ingest', {
-    body: body as never,
-    bodySerializer: (form) => multipart(form as object),
   });
-  return (await bodyOf(call)).data.results;
 }
 
 /** The lines of an export from a position, each with the position after it. @throws Error that names a broken line */
