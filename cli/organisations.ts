@@ -2,7 +2,7 @@ import { type Limits, parseLimit, QUOTAS, type Quota } from '../domain/quotas.js
 import { defaultLimits } from '../runtime/config.js';
 import { openCollections } from '../storage/collections.js';
 import { createModelTokens } from '../storage/model-tokens.js';
-import { createOrganisations } from '../storage/organisations.js';
+import { createOrganisations, type Organisations } from '../storage/organisations.js';
 import { createQuotas } from '../storage/quotas.js';
 import { createUsage } from '../storage/usage.js';
 import { runningSettings } from './data-folder.js';
@@ -13,8 +13,6 @@ interface Options {
   /** Print JSON. */
   json?: boolean;
 }
-
-type Organisation = Awaited<ReturnType<typeof openOrganisations>>;
 
 /** `postback orgs limits show`: prints what an organisation uses, and its limits. */
 export async function showLimits(options: Options): Promise<void> {
@@ -27,21 +25,28 @@ export async function showLimits(options: Options): Promise<void> {
  */
 export async function setLimits(assignments: readonly string[], options: Options): Promise<void> {
   const limits: Partial<Limits> = Object.fromEntries(assignments.map(readAssignment));
-  await change(options, ({ organisations }) => organisations.setLimits(options.org, limits));
+  await change(options, (organisations) => organisations.setLimits(options.org, limits));
 }
 
 /** `postback orgs limits clear`: the limits of the configuration apply again. @param names all when empty */
 export async function clearLimits(names: readonly string[], options: Options): Promise<void> {
   const cleared = names.length === 0 ? QUOTAS : names.map(readQuota);
-  await change(options, ({ organisations }) => organisations.clearLimits(options.org, cleared));
+  await change(options, (organisations) => organisations.clearLimits(options.org, cleared));
 }
 
-async function change({ org, ...output }: Options, work: (stores: Organisation) => Promise<void>): Promise<void> {
-  const stores = await openOrganisations();
+async function change(
+  { org, ...output }: Options,
+  work: (organisations: Organisations) => Promise<void>,
+): Promise<void> {
+  const config = runningSettings(process.env);
+  const collections = await openCollections(config.MONGODB_URI, 'postback-cli');
   try {
-    await work(stores);
-    const own = (await stores.organisations.find(org))?.limits ?? {};
-    const usage = await stores.quotas.usageOf(org, new Date());
+    const organisations = createOrganisations(collections);
+    await work(organisations);
+    const own = (await organisations.find(org))?.limits ?? {};
+    const stores = { organisations, usage: createUsage(collections), modelTokens: createModelTokens(collections) };
+    // The defaults are those of this command's environment, which should be that of the other processes.
+    const usage = await createQuotas({ ...collections, ...stores }, defaultLimits(config)).usageOf(org, new Date());
     const quotas = QUOTAS.map((name) => ({ name, ...usage[name], set_for: name in own ? 'organisation' : 'all' }));
     const data = { org, quotas: Object.fromEntries(quotas.map(({ name, ...quota }) => [name, quota])) };
     print(output, data, () => {
@@ -51,22 +56,8 @@ async function change({ org, ...output }: Options, work: (stores: Organisation) 
       return table(rows);
     });
   } finally {
-    await stores.close();
+    await collections.mongoClient.close();
   }
-}
-
-/** The defaults are those of this command's environment, which should be that of the other processes. */
-async function openOrganisations() {
-  const config = runningSettings(process.env);
-  const collections = await openCollections(config.MONGODB_URI, 'postback-cli');
-  const organisations = createOrganisations(collections);
-  const usage = createUsage(collections);
-  const modelTokens = createModelTokens(collections);
-  return {
-    organisations,
-    quotas: createQuotas({ ...collections, organisations, usage, modelTokens }, defaultLimits(config)),
-    close: () => collections.mongoClient.close(),
-  };
 }
 
 function readAssignment(text: string): [Quota, number | null] {
