@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { readJsonFile } from './json-file.js';
 import { acquireProcessLock, type ProcessLock } from './process-lock.js';
 
 export interface ChosenPorts<Name extends string> {
@@ -32,7 +33,9 @@ export async function choosePorts<Name extends string>(
   preferred: Record<Name, number>,
 ): Promise<ChosenPorts<Name>> {
   mkdirSync(claimsDir, { recursive: true });
-  const previous = readPorts(dir);
+  const path = join(dir, 'ports.json');
+  const readPorts = () => readJsonFile<Record<string, number>>(path) ?? {};
+  const previous = readPorts();
   const claims: ProcessLock<never>[] = [];
   const release = () => {
     for (const claim of claims) claim.release();
@@ -49,7 +52,7 @@ export async function choosePorts<Name extends string>(
     throw error;
   }
   // Read again right before writing: the two servers choose their ports concurrently.
-  writeFileSync(join(dir, 'ports.json'), JSON.stringify({ ...readPorts(dir), ...ports }, null, 2));
+  writeFileSync(path, JSON.stringify({ ...readPorts(), ...ports }, null, 2));
   return { ports, release };
 }
 
@@ -93,12 +96,4 @@ function tryToListen(port: number): Promise<Server | undefined> {
     server.once('error', () => resolve(undefined));
     server.listen({ port, host: '127.0.0.1' }, () => resolve(server));
   });
-}
-
-function readPorts(dir: string): Record<string, number> {
-  try {
-    return JSON.parse(readFileSync(join(dir, 'ports.json'), 'utf8')) as Record<string, number>;
-  } catch {
-    return {};
-  }
 }

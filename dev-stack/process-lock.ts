@@ -1,6 +1,7 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identifySelf, isAlive, type ProcessIdentity } from '../runtime/process-identity.js';
+import { readJsonFile } from './json-file.js';
 
 /** Content of a lock file: the process that holds the lock, and a note it has published for other processes. */
 type LockRecord<Note> = ProcessIdentity & { readonly note?: Note };
@@ -18,7 +19,7 @@ export interface ProcessLock<Note> {
 export function acquireProcessLock<Note>(path: string): { lock: ProcessLock<Note> } | { holder: LockRecord<Note> } {
   const self = identifySelf();
   while (!createExclusively(path, self)) {
-    const holder = read<Note>(path);
+    const holder = readJsonFile<LockRecord<Note>>(path);
     if (holder && isAlive(holder)) return { holder };
     removeStale(path, holder);
   }
@@ -30,7 +31,7 @@ export function acquireProcessLock<Note>(path: string): { lock: ProcessLock<Note
         renameSync(temporary, path);
       },
       release: () => {
-        const holder = read<Note>(path);
+        const holder = readJsonFile<LockRecord<Note>>(path);
         if (holder?.pid === self.pid && holder.started === self.started) rmSync(path, { force: true });
       },
     },
@@ -63,17 +64,9 @@ function removeStale(path: string, stale: ProcessIdentity | undefined): void {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }
-  const moved = read(stalePath);
+  const moved = readJsonFile<ProcessIdentity>(stalePath);
   if (moved && moved.started !== stale?.started && isAlive(moved)) createExclusively(path, moved);
   rmSync(stalePath, { force: true });
-}
-
-function read<Note>(path: string): LockRecord<Note> | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as LockRecord<Note>;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Published in the lock file once the instance is ready. */

@@ -1,20 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { identify, isAlive, type ProcessIdentity } from '../runtime/process-identity.js';
 import type { Env, Log } from './downloads.js';
+import { readJsonFile } from './json-file.js';
 import { lastLines } from './run-command.js';
 
 const SUPERVISOR = fileURLToPath(new URL('./supervisor.js', import.meta.url));
@@ -141,7 +132,7 @@ export async function waitUntilReady(
 
 /** Waits until the server of an earlier, killed run has released its data. @throws Error when it does not */
 export async function waitForPreviousRun(pidFile: string, title: string, log: Log): Promise<void> {
-  const previous = readIdentity(pidFile);
+  const previous = readJsonFile<ProcessIdentity>(pidFile);
   if (!previous || !isAlive(previous)) return;
   log(`${title}: waiting for process ${previous.pid} of the previous run to stop`);
   const deadline = Date.now() + PREVIOUS_RUN_TIMEOUT_MS;
@@ -174,13 +165,5 @@ function endOf(path: string): string {
     return '';
   } finally {
     if (file !== undefined) closeSync(file);
-  }
-}
-
-function readIdentity(path: string): ProcessIdentity | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity;
-  } catch {
-    return undefined;
   }
 }
