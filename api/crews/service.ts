@@ -2,28 +2,34 @@ import type Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { CREW_EVENTS } from '../../domain/webhooks/events.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
+import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { authenticate } from '../authenticate.js';
 import { crewErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { type DeliveryDependencies, deliveryRoutes } from '../webhooks/delivery-routes.js';
-import { type DeployedCrewDependencies, deployedCrewRoutes, requireOrganisation } from './deployed-crews.js';
+import { signingSecretRoutes } from '../webhooks/signing-secret.js';
+import {
+  type DeployedCrewDependencies,
+  deployedCrewRoutes,
+  organisationOnly,
+  requireOrganisation,
+} from './deployed-crews.js';
 import { crewDocument, crewOperation } from './document.js';
 import { type ExecutionListDependencies, executionListRoutes } from './execution-lists.js';
 import { type ExecutionDependencies, executionRoutes } from './executions.js';
 import { type ResumeDependencies, resumeRoutes } from './resume.js';
 import { reviewLinkRoutes } from './review.js';
-import { type CrewSigningSecretDependencies, crewSigningSecretRoutes } from './signing-secret.js';
 
 export interface CrewServiceDependencies
   extends DeployedCrewDependencies,
     Omit<ExecutionDependencies, 'starters'>,
     ExecutionListDependencies,
     Omit<ResumeDependencies, 'starters'>,
-    CrewSigningSecretDependencies,
     Omit<DeliveryDependencies, 'starters'> {
   starters: ExecutionDependencies['starters'] & DeliveryDependencies['starters'];
+  crewSigningSecrets: CrewSigningSecrets;
   keys: ApiKeys;
   rateLimit: Middleware<RequestState>;
 }
@@ -47,6 +53,23 @@ export function crewService(deps: CrewServiceDependencies): Service {
       routesOf(crewCallbackRoutes(deps)),
     ],
   };
+}
+
+/** The secret that signs an organisation's crew callbacks; independent of its indexing webhook. */
+function crewSigningSecretRoutes(deps: Pick<CrewServiceDependencies, 'crewSigningSecrets'>): Router<RequestState> {
+  return signingSecretRoutes({
+    prefix: '/crews/signing-secret',
+    operation: crewOperation,
+    name: 'the signing secret for crews',
+    signed: 'crews',
+    description: 'Signs the callbacks of all crews of the organisation.',
+    middleware: [organisationOnly()],
+    set: (org, secret) => deps.crewSigningSecrets.set(org, secret),
+    removal: {
+      message: 'Signing secret deleted; callbacks are unsigned.',
+      remove: (org) => deps.crewSigningSecrets.remove(org),
+    },
+  });
 }
 
 /** Callbacks of a crew, their attempts, and manual retries. The crew need not be deployed any more. */

@@ -1,3 +1,4 @@
+import type Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { CardNetworks } from '../../domain/payments/card-networks.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
@@ -6,11 +7,11 @@ import { jsonBody } from '../json-body.js';
 import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
+import { signingSecretRoutes } from '../webhooks/signing-secret.js';
 import { requireSecretKey } from './authenticate.js';
 import { type AuthenticationDependencies, authenticationRoutes } from './authentications.js';
-import { paymentDocument } from './document.js';
+import { paymentDocument, paymentOperation } from './document.js';
 import { eligibilityCheckRoutes } from './eligibility-check.js';
-import { paymentSigningSecretRoutes } from './signing-secret.js';
 
 export interface PaymentDependencies extends AuthenticationDependencies {
   cardNetworks: CardNetworks;
@@ -39,6 +40,18 @@ export function paymentService(deps: PaymentDependencies): Service {
       routesOf(authenticationRoutes(deps)),
     ],
   };
+}
+
+/** The secret that signs the callbacks of an organisation's authentications. */
+function paymentSigningSecretRoutes(deps: Pick<PaymentDependencies, 'paymentSigningSecrets'>): Router<RequestState> {
+  return signingSecretRoutes({
+    prefix: '/authentication/signing-secret',
+    operation: paymentOperation,
+    name: 'the signing secret for authentications',
+    signed: 'authentications',
+    description: 'Signs the callbacks to `webhook_url`.',
+    set: (org, secret) => deps.paymentSigningSecrets.set(org, secret),
+  });
 }
 
 /** Responses have secrets, and `sdk_next_action` changes over time. */

@@ -12,19 +12,10 @@ import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { showRequest } from '../sent-requests.js';
 import { rejectBlockedUrl } from '../validation.js';
-import {
-  deletedSchema,
-  describeRegistration,
-  registeredSchema,
-  registrationSchema,
-  testDeliverySchema,
-} from './responses.js';
-import { secretDeleted, setSecret, setSecretOperation } from './signing-secret.js';
+import { describeRegistration, registeredSchema, registrationSchema, testDeliverySchema } from './responses.js';
+import { deletedSchema, signingSecretRoutes } from './signing-secret.js';
 
 const operation = contentOperations('Webhooks');
-
-/** What the signing secret signs. */
-const SIGNED = 'indexing webhooks';
 
 export interface RegistrationDependencies {
   registrations: Registrations;
@@ -132,39 +123,25 @@ export function registrationRoutes({
     ),
   );
 
-  router.post(
-    '/signing-secret',
-    operation(
-      { ...setSecretOperation('Set or generate the signing secret', SIGNED), errors: ['WEBHOOK_NOT_FOUND'] },
-      setSecret(async (org, secret) => {
-        if (!(await registrations.setSecret(org, secret))) throw noWebhook();
-      }),
-    ),
-  );
-
-  router.delete(
-    '/signing-secret',
-    operation(
-      {
-        summary: 'Delete the signing secret',
-        scope: 'admin',
-        status: 200,
-        response: deletedSchema,
-        errors: ['WEBHOOK_NOT_FOUND'],
-        audit: secretDeleted(SIGNED),
-      },
-      async (ctx, { respond }) => {
-        const { org } = ctx.state.principal;
+  const signingSecret = signingSecretRoutes({
+    prefix: '/signing-secret',
+    operation,
+    name: 'the signing secret',
+    signed: 'indexing webhooks',
+    errors: ['WEBHOOK_NOT_FOUND'],
+    async set(org, secret) {
+      if (!(await registrations.setSecret(org, secret))) throw noWebhook();
+    },
+    removal: {
+      message: 'Signing secret deleted; deliveries are unsigned.',
+      async remove(org) {
         const before = await registrations.findForOrg(org);
         if (!before || !(await registrations.setSecret(org, null))) throw noWebhook();
-        const deleted = before.sealed_secret !== null;
-        respond({
-          deleted,
-          message: deleted ? 'Signing secret deleted; deliveries are unsigned.' : 'No signing secret was stored.',
-        });
+        return before.sealed_secret !== null;
       },
-    ),
-  );
+    },
+  });
+  router.use(signingSecret.routes());
 
   router.post(
     '/test',

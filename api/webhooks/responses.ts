@@ -33,8 +33,6 @@ export const registrationSchema = z
 
 export const registeredSchema = registrationSchema.extend({ signing_secret: shownOnce, message });
 
-export const deletedSchema = z.object({ deleted: z.boolean(), message });
-
 export const testDeliverySchema = z
   .object({
     delivered: z.boolean(),

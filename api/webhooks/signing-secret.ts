@@ -1,8 +1,10 @@
-import type { RouterContext } from '@koa/router';
+import Router from '@koa/router';
+import type { Middleware } from 'koa';
 import { z } from 'zod';
+import type { ErrorCode } from '../../domain/errors.js';
 import { newSigningSecret } from '../../domain/ids.js';
 import { signingSecretRequestSchema } from '../../domain/webhooks/registrations.js';
-import type { OperationInput } from '../operation.js';
+import type { operations } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 
 export const shownOnce = z
@@ -17,55 +19,89 @@ const signingSecretSchema = z.object({
   message: z.string(),
 });
 
+export const deletedSchema = z.object({ deleted: z.boolean(), message: z.string() });
+
 const ROTATION =
   'Without `signing_secret` a secret is generated. The next attempt of every delivery uses the new secret. For 24 hours ' +
   '`webhook-signature` has a signature with the replaced secret too; `X-Service-Signature` has one with the new secret only.';
 
-/**
- * The declaration of a route that sets a signing secret.
- * @param what the secret signs, for the audit log
- * @param signs the same as a sentence, for the document
- */
-export function setSecretOperation(summary: string, what: string, signs?: string) {
-  return {
-    summary,
-    scope: 'admin' as const,
-    description: signs === undefined ? ROTATION : `${signs} ${ROTATION}`,
-    body: signingSecretRequestSchema,
-    example: { signing_secret: 'at-least-16-characters' },
-    status: 200,
-    response: signingSecretSchema,
-    audit: { actions: ['signing_secret.set'] as const, about: () => ({ subject: { name: what } }) },
-  };
+/** A signing secret of an organisation, and its routes. */
+export interface SigningSecret {
+  prefix: string;
+  /** Declares the routes, in the service's envelope. */
+  operation: ReturnType<typeof operations>;
+  /** How the summaries name it, such as `the signing secret for crews`. */
+  name: string;
+  /** What it signs, for the audit log. */
+  signed: string;
+  /** What it signs, as a sentence of the document. */
+  description?: string;
+  errors?: readonly ErrorCode[];
+  /** Run before the routes. */
+  middleware?: Middleware<RequestState>[];
+  set(org: string, secret: string): Promise<void>;
+  /** How deleting is reported, and done: false when there was no secret. Absent where a secret cannot be deleted. */
+  removal?: { message: string; remove(org: string): Promise<boolean> };
 }
 
-/** What the audit log says of a route that deletes a signing secret. @param what the secret signs */
-export function secretDeleted(what: string) {
-  return {
-    actions: ['signing_secret.deleted'] as const,
-    about: () => ({ subject: { name: what } }),
-    learn: ({ deleted }: { deleted: boolean }) => (deleted ? {} : { name: `${what}: there was none` }),
-  };
-}
+/** Sets and deletes a signing secret. The client names the new secret, or gets a generated one, which is shown once. */
+export function signingSecretRoutes(secret: SigningSecret): Router<RequestState> {
+  const { prefix, operation, name, signed, description, errors, middleware = [], removal } = secret;
+  const router = new Router<RequestState>({ prefix });
 
-type SetSecretInput = OperationInput<z.ZodUndefined, typeof signingSecretRequestSchema, typeof signingSecretSchema>;
+  router.post(
+    '/',
+    ...middleware,
+    operation(
+      {
+        summary: `Set or generate ${name}`,
+        scope: 'admin',
+        description: description === undefined ? ROTATION : `${description} ${ROTATION}`,
+        body: signingSecretRequestSchema,
+        example: { signing_secret: 'at-least-16-characters' },
+        status: 200,
+        response: signingSecretSchema,
+        errors,
+        audit: { actions: ['signing_secret.set'], about: () => ({ subject: { name: signed } }) },
+      },
+      async (ctx, { body: { signing_secret: given }, respond }) => {
+        const { org } = ctx.state.principal;
+        if (given !== undefined) {
+          await secret.set(org, given);
+          return respond({ generated: false, message: 'Signing secret stored.' });
+        }
+        const signing_secret = newSigningSecret();
+        await secret.set(org, signing_secret);
+        const message = 'Store the signing secret now: it cannot be read again.';
+        respond({ generated: true, signing_secret, message });
+      },
+    ),
+  );
+  if (!removal) return router;
 
-/** The handler of such a route. @param store stores the client's secret, or a new one, which only this response shows */
-export function setSecret(store: (org: string, secret: string) => Promise<void>) {
-  return async ({ state }: RouterContext<RequestState>, { body, respond }: SetSecretInput): Promise<void> => {
-    const given = body.signing_secret;
-    const secret = given ?? newSigningSecret();
-    await store(state.principal.org, secret);
-    respond(
-      given === undefined
-        ? {
-            generated: true,
-            signing_secret: secret,
-            message: 'Store the signing secret now: it cannot be read again.',
-          }
-        : { generated: false, message: 'Signing secret stored.' },
-    );
-  };
+  router.delete(
+    '/',
+    ...middleware,
+    operation(
+      {
+        summary: `Delete ${name}`,
+        scope: 'admin',
+        status: 200,
+        response: deletedSchema,
+        errors,
+        audit: {
+          actions: ['signing_secret.deleted'],
+          about: () => ({ subject: { name: signed } }),
+          learn: ({ deleted }) => (deleted ? {} : { name: `${signed}: there was none` }),
+        },
+      },
+      async (ctx, { respond }) => {
+        const deleted = await removal.remove(ctx.state.principal.org);
+        respond({ deleted, message: deleted ? removal.message : 'No signing secret was stored.' });
+      },
+    ),
+  );
+  return router;
 }
 
 /** Headers of a signed webhook. */
