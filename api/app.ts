@@ -1,20 +1,18 @@
 import Koa, { type Middleware } from 'koa';
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { AllowedCidr } from '../domain/address-rules.js';
-import type { Backlog } from '../domain/metrics.js';
-import type { Processes } from '../storage/processes.js';
-import { type AiJobServiceDependencies, aiJobService } from './ai-jobs/service.js';
+import { aiJobService } from './ai-jobs/service.js';
 import { type AuditDependencies, auditRoutes } from './audit.js';
 import { createBacklogMetrics } from './backlog-metrics.js';
 import { limitBodyMemory } from './body-memory.js';
 import { discardBody } from './body-pieces.js';
-import { type ConnectorDependencies, connectorRoutes } from './connectors/connectors.js';
-import { type SyncDependencies, syncRoutes } from './connectors/syncs.js';
+import { connectorRoutes } from './connectors/connectors.js';
+import { syncRoutes } from './connectors/syncs.js';
 import type { TemporalUi } from './console.js';
-import { type ContentDependencies, contentService } from './content/service.js';
-import { type ReviewDependencies, reviewService } from './crews/review.js';
-import { type CrewServiceDependencies, crewService } from './crews/service.js';
+import { contentService } from './content/service.js';
+import { reviewService } from './crews/review.js';
+import { crewService } from './crews/service.js';
+import type { Dependencies } from './dependencies.js';
 import { type EventDependencies, eventService } from './events/service.js';
 import type { HealthDependencies } from './health.js';
 import { createInProcessFetch } from './in-process.js';
@@ -22,57 +20,43 @@ import { type KeyDependencies, keyRoutes } from './keys.js';
 import { type McpDependencies, mcpService } from './mcp/service.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
 import { type OperatorDependencies, operatorService } from './operator.js';
-import { type PaymentDependencies, paymentService } from './payments/service.js';
+import { paymentService } from './payments/service.js';
 import { internalService, publicService } from './public-service.js';
-import { limitFailedLogins, type RateLimits, rateLimit } from './rate-limit.js';
+import { limitFailedLogins, rateLimit } from './rate-limit.js';
 import { type RequestState, requestContext } from './request-context.js';
-import { createShowLastRequest, type LastRequestDependencies } from './sent-requests.js';
+import { createShowLastRequest } from './sent-requests.js';
 import { cutSlowBodies, type SlowRequestLimits } from './server.js';
 import { type Service, serve } from './service.js';
 import { type UsageDependencies, usageService } from './usage.js';
 import { allDeliveriesService } from './webhooks/all-deliveries.js';
-import { type DeliveryDependencies, indexingDeliveryRoutes } from './webhooks/delivery-routes.js';
-import { type RegistrationDependencies, registrationRoutes } from './webhooks/registration.js';
-import { type ReplayDependencies, replayRoutes } from './webhooks/replays.js';
+import { indexingDeliveryRoutes } from './webhooks/delivery-routes.js';
+import { registrationRoutes } from './webhooks/registration.js';
+import { replayRoutes } from './webhooks/replays.js';
 
-export type ApiDependencies = HealthDependencies &
-  Omit<
-    ContentDependencies &
-      ConnectorDependencies &
-      SyncDependencies &
-      DeliveryDependencies &
-      ReplayDependencies &
-      RegistrationDependencies &
-      AiJobServiceDependencies &
-      CrewServiceDependencies &
-      ReviewDependencies &
-      PaymentDependencies &
-      EventDependencies &
-      KeyDependencies &
-      OperatorDependencies &
-      AuditDependencies &
-      UsageDependencies,
-    'rateLimit' | 'showLastRequest'
-  > &
-  LastRequestDependencies & {
-    trustedProxies: readonly AllowedCidr[];
-    rateLimits: RateLimits;
-    slowRequests: SlowRequestLimits;
-    bodyMemoryBytes: number;
-    log: Logger;
-    /** Whether an internal port serves metrics and the details of `/readyz`. */
-    hasInternalPort: boolean;
-    /** Creates a span for each request; undefined without traces. */
-    traceRequest: Middleware | undefined;
-    /** The metrics of the process, which `/metrics` serves. */
-    registry: Registry;
-    readBacklog: (now: Date) => Promise<Backlog>;
-    processes: Pick<Processes, 'health'>;
-    /** Where the console links to. */
-    temporalUi: TemporalUi | null;
-    /** Aborted when the process starts to shut down. */
-    stopping: AbortSignal;
-  };
+export type ApiDependencies = Omit<
+  Dependencies &
+    HealthDependencies &
+    EventDependencies &
+    KeyDependencies &
+    OperatorDependencies &
+    AuditDependencies &
+    UsageDependencies,
+  'rateLimit' | 'showLastRequest'
+> & {
+  trustedProxies: readonly AllowedCidr[];
+  slowRequests: SlowRequestLimits;
+  bodyMemoryBytes: number;
+  /** Whether an internal port serves metrics and the details of `/readyz`. */
+  hasInternalPort: boolean;
+  /** Creates a span for each request; undefined without traces. */
+  traceRequest: Middleware | undefined;
+  /** The metrics of the process, which `/metrics` serves. */
+  registry: Registry;
+  /** Where the console links to. */
+  temporalUi: TemporalUi | null;
+  /** Aborted when the process starts to shut down. */
+  stopping: AbortSignal;
+};
 
 /**
  * The HTTP API, which validates requests, stores records, and starts or signals workflows, while workers do the work; and

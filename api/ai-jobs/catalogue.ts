@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
 import type { AiProvider } from '../../domain/ai-jobs/provider.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
-import type { UploadLimits } from '../multipart.js';
+import type { Dependencies } from '../dependencies.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
 import { inputSchemaOf } from './request-schema.js';
@@ -18,14 +17,8 @@ export interface AiCatalogue {
   find(subfeature: string, name: string): AvailableProvider | undefined;
 }
 
-export interface CatalogueDependencies {
-  catalogue: AiCatalogue;
-  signingKeys: SigningKeys;
-  limits: Pick<UploadLimits, 'maxFileBytes' | 'maxRequestBytes'>;
-}
-
 /** The available models, and the keys that verify callbacks. */
-export function catalogueRoutes({ catalogue, signingKeys, limits }: CatalogueDependencies): Router<RequestState> {
+export function catalogueRoutes({ catalogue, signingKeys, limits }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/v3/ai' });
   let models: ReturnType<typeof describeModel>[] | undefined;
 

@@ -8,12 +8,11 @@ import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newJobGroupId } from '../../domain/ids.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
-import type { AiJobs, JobPosition } from '../../storage/ai-jobs/jobs.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Quotas } from '../../storage/quotas.js';
+import type { JobPosition } from '../../storage/ai-jobs/jobs.js';
 import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import { type BatchedRequest, createRequestBatcher, type RequestBatcher } from '../request-batcher.js';
 import type { RequestState } from '../request-context.js';
@@ -28,16 +27,7 @@ import {
   submittedSchema,
   summariseJob,
 } from './responses.js';
-import { readSubmission, type SubmissionDependencies } from './submission.js';
-
-export interface JobDependencies extends SubmissionDependencies {
-  aiJobs: AiJobs;
-  idempotencyKeys: IdempotencyKeys;
-  quotas: Quotas;
-  starters: JobStarters;
-  jobBatcher: Pick<RequestBatcher<AiJobRecord>, 'add'>;
-  log: Logger;
-}
+import { readSubmission } from './submission.js';
 
 /** @returns a batcher of quick jobs */
 export function createJobBatcher(
@@ -62,7 +52,7 @@ const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
 });
 
 /** Submitting, listing, polling and cancelling jobs. */
-export function jobRoutes(deps: JobDependencies): Router<RequestState> {
+export function jobRoutes(deps: Dependencies): Router<RequestState> {
   const { aiJobs, starters } = deps;
   const router = new Router<RequestState>({ prefix: '/v3/ai/async' });
 

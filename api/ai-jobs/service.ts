@@ -1,27 +1,21 @@
 import type Router from '@koa/router';
-import type { Middleware } from 'koa';
-import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
+import type { Dependencies } from '../dependencies.js';
 import { codedErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
-import { type DeliveryDependencies, deliveryRoutes } from '../webhooks/delivery-routes.js';
-import { type CatalogueDependencies, catalogueRoutes } from './catalogue.js';
+import { deliveryRoutes } from '../webhooks/delivery-routes.js';
+import { catalogueRoutes } from './catalogue.js';
 import { aiJobDocument, aiJobOperation } from './document.js';
-import { type JobDependencies, jobRoutes } from './jobs.js';
-import { type UploadDependencies, uploadRoutes } from './uploads.js';
-
-export type AiJobServiceDependencies = JobDependencies &
-  UploadDependencies &
-  CatalogueDependencies &
-  DeliveryDependencies & { keys: ApiKeys; rateLimit: Middleware<RequestState> };
+import { jobRoutes } from './jobs.js';
+import { uploadRoutes } from './uploads.js';
 
 /** A text of half a million characters with three bytes each, and room for the rest. */
 const MAX_JSON_BYTES = 4 * 1024 * 1024;
 
 /** AI jobs: OCR, text extraction and language tasks by pluggable providers. */
-export function aiJobService(deps: AiJobServiceDependencies): Service {
+export function aiJobService(deps: Dependencies): Service {
   return {
     paths: ['/v3'],
     errors: codedErrors,
@@ -39,7 +33,7 @@ export function aiJobService(deps: AiJobServiceDependencies): Service {
 }
 
 /** Callbacks of jobs, their attempts, and manual retries. */
-function jobCallbackRoutes(deps: DeliveryDependencies): Router<RequestState> {
+function jobCallbackRoutes(deps: Dependencies): Router<RequestState> {
   return deliveryRoutes(deps, {
     prefix: '/v3/ai/callbacks',
     operation: aiJobOperation,

@@ -2,13 +2,10 @@ import { z } from 'zod';
 import { AI_FEATURES, type SubfeatureName, settingsOf } from '../../domain/ai-jobs/features.js';
 import { type jobRequestSchema, readFileReference } from '../../domain/ai-jobs/jobs.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { OutboundClient } from '../../domain/outbound.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/job-record.js';
 import { fileNotFound } from '../../storage/ai-jobs/jobs.js';
-import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
-import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
-import type { Quotas } from '../../storage/quotas.js';
-import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
+import type { UploadRecord } from '../../storage/ai-jobs/uploads.js';
+import type { Dependencies } from '../dependencies.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue, AvailableProvider } from './catalogue.js';
@@ -18,25 +15,13 @@ const MAX_QUICK_CHARACTERS = 20_000;
 
 const SUBJECT_CHARACTERS = 100;
 
-export interface SubmissionDependencies {
-  uploads: Uploads;
-  signingKeys: SigningKeys;
-  catalogue: AiCatalogue;
-  outbound: OutboundClient;
-  jobHeaders: Pick<HeaderSealing, 'seal'>;
-  quotas: Quotas;
-  /** Milliseconds after which a job fails. */
-  jobTimeLimitMs: number;
-  now: () => Date;
-}
-
 /**
  * Creates the record of a job from a request.
  * @param text the body as it was sent
  * @throws ServiceError VALIDATION_ERROR, INVALID_PARAMETERS or FILE_NOT_FOUND, with the name of the field; FORBIDDEN
  */
 export async function readSubmission(
-  deps: SubmissionDependencies,
+  deps: Dependencies,
   org: string,
   request: z.output<typeof jobRequestSchema>,
   text: string,
@@ -134,7 +119,7 @@ function rejectExcessTokens(input: object, models: AvailableProvider['models'], 
 }
 
 /** Checks that an uploaded file exists, or that a URL is allowed. @returns the upload, null for a URL */
-async function checkFile(deps: SubmissionDependencies, org: string, file: string): Promise<UploadRecord | null> {
+async function checkFile(deps: Dependencies, org: string, file: string): Promise<UploadRecord | null> {
   const reference = readFileReference(file);
   if ('url' in reference) {
     await rejectBlockedUrl(deps.outbound, 'input.file', reference.url);

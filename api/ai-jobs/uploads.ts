@@ -1,37 +1,22 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
-import type { DetectKind } from '../../domain/extraction.js';
-import type { FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
 import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Quotas } from '../../storage/quotas.js';
+import type { Dependencies } from '../dependencies.js';
 import { type KnownFields, rejectUnknownFields } from '../form-fields.js';
-import type { UploadedFile, UploadLimits } from '../multipart.js';
+import type { UploadedFile } from '../multipart.js';
 import { type FileReceipt, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { sendContent } from '../send-content.js';
 import { aiJobOperation } from './document.js';
 import { deletedUploadSchema, uploadedSchema } from './responses.js';
 
-export interface UploadDependencies {
-  files: FileStore;
-  uploads: Uploads;
-  idempotencyKeys: IdempotencyKeys;
-  quotas: Quotas;
-  describeFile: DetectKind<string>;
-  limits: UploadLimits;
-  /** Milliseconds for which jobs can use an upload. */
-  uploadRetentionMs: number;
-  now: () => Date;
-}
-
 /** An upload is files only. */
 const NO_FIELDS: KnownFields = new Map();
 
 /** `/v3/upload`: files that jobs can name by their ids until they expire. */
-export function uploadRoutes(deps: UploadDependencies): Router<RequestState> {
+export function uploadRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>();
   const { files, idempotencyKeys } = deps;
   const receiving = {

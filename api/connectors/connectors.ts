@@ -1,5 +1,4 @@
 import Router from '@koa/router';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import {
   addressesOf,
@@ -9,31 +8,17 @@ import {
 } from '../../domain/connectors/connectors.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newConnectorId } from '../../domain/ids.js';
-import type { OutboundClient } from '../../domain/outbound.js';
 import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
-import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Quotas } from '../../storage/quotas.js';
-import type { ConnectorStarters } from '../../temporal/connectors/starters.js';
+import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { plainOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import { connectorDeletedSchema, connectorListSchema, connectorSchema, describeConnector } from './responses.js';
 
 const operation = plainOperations('Connectors');
-
-export interface ConnectorDependencies {
-  connectors: Connectors;
-  databases: Databases;
-  idempotencyKeys: IdempotencyKeys;
-  outbound: OutboundClient;
-  quotas: Pick<Quotas, 'admit'>;
-  starters: ConnectorStarters;
-  now: () => Date;
-  log: Logger;
-}
 
 const NEWEST_FIRST = byId('con');
 
@@ -42,7 +27,7 @@ const deleteQuerySchema = z.object({
 });
 
 /** Creating, reading, changing and deleting connectors. */
-export function connectorRoutes(deps: ConnectorDependencies): Router<RequestState> {
+export function connectorRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/connectors' });
   const { connectors, databases, idempotencyKeys, outbound, starters } = deps;
 

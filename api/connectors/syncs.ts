@@ -1,9 +1,6 @@
 import Router from '@koa/router';
-import type { Connectors } from '../../storage/connectors/connectors.js';
-import type { ConnectorResources } from '../../storage/connectors/resources.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { ConnectorStarters } from '../../temporal/connectors/starters.js';
 import { plainOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { requireConnector } from './connectors.js';
@@ -17,15 +14,8 @@ const BY_ADDRESS: ListOrder<{ _id: string }> = {
   pattern: /^[0-9a-f]{32}$/,
 };
 
-export interface SyncDependencies {
-  connectors: Connectors;
-  resources: ConnectorResources;
-  idempotencyKeys: IdempotencyKeys;
-  starters: ConnectorStarters;
-}
-
 /** Starting a sync of a connector, and the status of its syncs. */
-export function syncRoutes(deps: SyncDependencies): Router<RequestState> {
+export function syncRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/connectors' });
   const { connectors, resources, idempotencyKeys, starters } = deps;
 

@@ -1,5 +1,4 @@
 import Router from '@koa/router';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import {
   addMetadataFieldsSchema,
@@ -9,15 +8,9 @@ import {
   type OwnedDatabase,
 } from '../../domain/content/databases.js';
 import { tableOf } from '../../domain/content/index-generations.js';
-import type { SearchIndex } from '../../domain/content/search.js';
-import type { DatabaseContents } from '../../storage/content/database-contents.js';
-import type { Databases } from '../../storage/content/databases.js';
-import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Quotas } from '../../storage/quotas.js';
-import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import type { Deprecation } from '../operation.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestContext, RequestState } from '../request-context.js';
@@ -31,18 +24,6 @@ import {
   describeDatabase,
   metadataSchemaSchema,
 } from './database-responses.js';
-
-export interface DatabaseDependencies {
-  databases: Databases;
-  contents: DatabaseContents;
-  itemCatalogue: Pick<ItemCatalogue, 'markFieldsDeclared'>;
-  idempotencyKeys: IdempotencyKeys;
-  index: SearchIndex;
-  quotas: Pick<Quotas, 'admit'>;
-  starters: ContentStarters;
-  temporalReachable: () => Promise<boolean>;
-  log: Logger;
-}
 
 /** Ids of databases have the prefix of their deprecated name. */
 const NEWEST_FIRST = byId('tnt');
@@ -66,7 +47,7 @@ const TENANTS = {
   errorCodeAliases: { DATABASE_NOT_FOUND: 'NOT_FOUND', DATABASE_ALREADY_EXISTS: 'INVALID_INPUT' },
 } as const satisfies { deprecated: Deprecation; errorCodeAliases: object };
 
-export const databaseRoutes = (deps: DatabaseDependencies) =>
+export const databaseRoutes = (deps: Dependencies) =>
   routes(deps, {
     path: '/databases',
     parameter: 'database',
@@ -75,7 +56,7 @@ export const databaseRoutes = (deps: DatabaseDependencies) =>
   });
 
 /** The same routes with their deprecated names and codes. */
-export const tenantRoutes = (deps: DatabaseDependencies) =>
+export const tenantRoutes = (deps: Dependencies) =>
   routes(deps, {
     path: '/tenants',
     parameter: 'tenant_id',
@@ -91,10 +72,7 @@ interface Naming {
   plainOperation: ReturnType<typeof plainOperations>;
 }
 
-function routes(
-  deps: DatabaseDependencies,
-  { path, parameter, operation, plainOperation }: Naming,
-): Router<RequestState> {
+function routes(deps: Dependencies, { path, parameter, operation, plainOperation }: Naming): Router<RequestState> {
   const { databases, contents } = deps;
   const router = new Router<RequestState>({ prefix: path });
   const nameIn = (ctx: RequestContext & { params: Record<string, string> }) => ctx.params[parameter]!;

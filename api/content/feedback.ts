@@ -4,13 +4,9 @@ import { nameSchema, type OwnedDatabase } from '../../domain/content/databases.j
 import { itemIdSchema } from '../../domain/content/ingest.js';
 import { ServiceError } from '../../domain/errors.js';
 import { chunkOwner } from '../../domain/ids.js';
-import type { Chunks } from '../../storage/content/chunks.js';
-import type { Databases } from '../../storage/content/databases.js';
-import type { Feedback, FeedbackInput } from '../../storage/content/feedback.js';
-import type { Items } from '../../storage/content/items.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Quotas } from '../../storage/quotas.js';
+import type { FeedbackInput } from '../../storage/content/feedback.js';
 import { contentOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import { numberParameter } from '../number-parameter.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
@@ -48,17 +44,8 @@ const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
   max_rating: ratingParameter.optional(),
 });
 
-export interface FeedbackDependencies {
-  databases: Databases;
-  items: Items;
-  chunks: Chunks;
-  feedback: Feedback;
-  idempotencyKeys: IdempotencyKeys;
-  quotas: Pick<Quotas, 'admit'>;
-}
-
 /** Ratings of query results by clients. */
-export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState> {
+export function feedbackRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/feedback' });
 
   router.post(
@@ -117,18 +104,13 @@ export function feedbackRoutes(deps: FeedbackDependencies): Router<RequestState>
   return router;
 }
 
-interface RatedDependencies {
-  items: Items;
-  chunks: Chunks;
-}
-
 /**
  * @returns the rated item; nulls when the results as a whole are rated
  * @throws ServiceError SOURCE_NOT_FOUND, VALIDATION_ERROR for a chunk of another source, INVALID_PARAMETERS for an id in
  * several collections
  */
 async function ratedSource(
-  { items, chunks }: RatedDependencies,
+  { items, chunks }: Dependencies,
   database: OwnedDatabase,
   { collection, source_id, chunk_id }: z.output<typeof feedbackSchema>,
 ): Promise<Pick<FeedbackInput, 'collection' | 'source_id' | 'item'>> {

@@ -1,36 +1,19 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { Logger } from 'pino';
 import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { isSmall } from '../../domain/content/small-items.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
-import type { ItemCommits } from '../../storage/content/item-commits.js';
-import type { ItemQueue } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
-import type { Quotas } from '../../storage/quotas.js';
 import { inTransaction } from '../../storage/transactions.js';
-import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { Registrations } from '../../storage/webhooks/registrations.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
-import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import type { Dependencies } from '../dependencies.js';
 import { type BatchedRequest, createRequestBatcher, type RequestBatcher } from '../request-batcher.js';
 import type { Draft } from './ingest-drafts.js';
 import { type IngestPlan, type IngestTarget, planIngest } from './ingest-plan.js';
-
-export interface AcceptDependencies {
-  mongoClient: MongoClient;
-  itemQueue: ItemQueue;
-  itemCommits: ItemCommits;
-  deliveries: Deliveries;
-  registrations: Registrations;
-  quotas: Pick<Quotas, 'admit'>;
-  now: () => Date;
-  starters: DeliveryStarters;
-  ingestBatcher: Pick<RequestBatcher<ItemRecord>, 'add'>;
-  log: Logger;
-}
 
 /** A plan that was committed. */
 export interface AcceptedIngest extends IngestPlan {
@@ -70,7 +53,7 @@ const PAUSE_MS = 20;
  * @throws ServiceError SOURCE_ALREADY_EXISTS, FORBIDDEN
  */
 export async function acceptIngest(
-  deps: AcceptDependencies,
+  deps: Dependencies,
   drafts: readonly Draft[],
   target: IngestTarget,
   commit: CommitIngest,
@@ -115,7 +98,7 @@ function smallNewItem({ records, unchanged }: IngestPlan): ItemRecord | null {
 }
 
 /** Puts the only item of a request into a group of several requests, when many such requests arrive. */
-function addToBatch({ ingestBatcher }: AcceptDependencies, { records }: IngestPlan): BatchedRequest<ItemRecord> | null {
+function addToBatch({ ingestBatcher }: Dependencies, { records }: IngestPlan): BatchedRequest<ItemRecord> | null {
   const [item] = records;
   if (!item || records.length > 1) return null;
   const small = item.source.kind === 'text' && isSmall(item);
@@ -127,7 +110,7 @@ function addToBatch({ ingestBatcher }: AcceptDependencies, { records }: IngestPl
 
 /** An unchanged completed item will not complete again, but each request is notified of its items. */
 async function unchangedDeliveries(
-  deps: AcceptDependencies,
+  deps: Dependencies,
   { unchanged }: IngestPlan,
   { database, collection, batch }: IngestTarget,
 ) {

@@ -6,18 +6,17 @@ import type { FileOwner } from '../../domain/file-store.js';
 import { newBatchId } from '../../domain/ids.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { ExistingItem } from '../../storage/content/item-queue.js';
-import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, DEPRECATED_NAMES } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import { renameFields } from '../field-names.js';
 import type { FormFields, KnownFields } from '../form-fields.js';
 import { respondOnce } from '../idempotency.js';
 import { jsonBody } from '../json-body.js';
-import type { UploadLimits } from '../multipart.js';
-import { type FormDependencies, type ReceivedForm, receiveForm } from '../receive-file.js';
+import { type ReceivedForm, receiveForm } from '../receive-file.js';
 import type { RequestContext, RequestState } from '../request-context.js';
 import { read } from '../validation.js';
-import { type AcceptDependencies, type AcceptedIngest, acceptIngest, type CommitIngest } from './ingest-accept.js';
+import { type AcceptedIngest, acceptIngest, type CommitIngest } from './ingest-accept.js';
 import { type Draft, draftItems, draftTexts, rejectRepeatedIds } from './ingest-drafts.js';
 import { checkMetadata, type IngestPlan, type IngestTarget } from './ingest-plan.js';
 import { ingestResultSchema } from './item-responses.js';
@@ -40,14 +39,8 @@ const FORM_FIELDS: KnownFields = new Map<string, 'short' | 'long'>([
   ...['document_metadata', 'app_knowledge', 'memories'].map((name) => [name, 'long'] as const),
 ]);
 
-export interface IngestDependencies extends AcceptDependencies, FormDependencies {
-  starters: AcceptDependencies['starters'] & ContentStarters;
-  databases: Databases;
-  limits: UploadLimits & { maxItems: number };
-}
-
 /** `POST /context/ingest`: accepts a request as a whole, except for files that are rejected one by one. */
-export function ingestRoutes(deps: IngestDependencies): Router<RequestState> {
+export function ingestRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>();
   router.post(
     '/context/ingest',

@@ -11,18 +11,12 @@ import {
   requestedIds,
 } from '../../domain/content/items.js';
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
-import type { SearchIndex } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { FileStore } from '../../domain/file-store.js';
-import type { Chunks } from '../../storage/content/chunks.js';
-import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
-import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
-import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
-import type { ItemRecord, Items } from '../../storage/content/items.js';
-import type { RemovedItems } from '../../storage/content/removed-items.js';
-import type { ContentStarters } from '../../temporal/content/starters.js';
+import type { DatabaseRecord } from '../../storage/content/databases.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import { byId, type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { read } from '../validation.js';
@@ -39,19 +33,6 @@ import {
 const operation = contentOperations('Context');
 const download = plainOperations('Context');
 
-export interface ItemDependencies {
-  databases: Databases;
-  databaseIndexes: Pick<DatabaseIndexes, 'getById'>;
-  itemCatalogue: ItemCatalogue;
-  items: Items;
-  chunks: Chunks;
-  files: FileStore;
-  index: SearchIndex;
-  removedItems: RemovedItems;
-  starters: ContentStarters;
-  log: { warn(details: object, message: string): void };
-}
-
 const placeFields = { database: nameSchema, collection: nameSchema.optional() };
 const NOT_FOUND = ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'] as const;
 /** 409 only before the first version of an item is complete. */
@@ -60,7 +41,7 @@ const NEWEST_FIRST = byId('itm');
 const BY_ORDINAL: ListOrder<{ ordinal: number }> = { position: ({ ordinal }) => String(ordinal), pattern: /^\d{1,9}$/ };
 
 /** Reading, changing and deleting items. */
-export function itemRoutes(deps: ItemDependencies): Router<RequestState> {
+export function itemRoutes(deps: Dependencies): Router<RequestState> {
   const { databases, itemCatalogue, chunks, removedItems } = deps;
   const router = new Router<RequestState>({ prefix: '/context' });
 

@@ -5,9 +5,8 @@ import { itemIdSchema } from '../../domain/content/ingest.js';
 import { FILTER_GUIDE, isObject, readMetadataFilters } from '../../domain/content/metadata-filters.js';
 import { ITEM_TYPES, QUERY_MODES, TEXT_OPERATORS } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { Databases } from '../../storage/content/databases.js';
-import type { Retrieval } from '../../storage/content/retrieval.js';
 import { contentOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import type { RequestState } from '../request-context.js';
 import { queryResultSchema } from './query-responses.js';
 
@@ -96,7 +95,7 @@ const querySchema = z
   .meta({ not: { required: ['collection', 'collections'] } });
 
 /** Search in the ingested items. */
-export function queryRoutes(deps: { databases: Databases; retrieval: Retrieval }): Router<RequestState> {
+export function queryRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>();
 
   router.post(

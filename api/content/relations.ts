@@ -5,11 +5,10 @@ import { idListSchema, requestedIds } from '../../domain/content/items.js';
 import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import { ServiceError } from '../../domain/errors.js';
 import { isFinalState } from '../../domain/state-machine.js';
-import type { Databases } from '../../storage/content/databases.js';
-import type { GraphStore } from '../../storage/content/graph.js';
 import type { Items } from '../../storage/content/items.js';
 import { sourceProcessing } from '../../storage/content/removed-items.js';
 import { contentOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { entityListSchema, relationListSchema } from './query-responses.js';
@@ -31,14 +30,8 @@ const graphQuerySchema = pageQuery(BY_ID).extend({
   ids: idListSchema(MAX_IDS).optional(),
 });
 
-interface RelationDependencies {
-  databases: Databases;
-  items: Items;
-  graph: GraphStore;
-}
-
 /** Entities of items and their relations: the nodes and the edges of the graph. */
-export function relationRoutes(deps: RelationDependencies): Router<RequestState> {
+export function relationRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>();
 
   router.get(

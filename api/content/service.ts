@@ -1,37 +1,24 @@
 import type Router from '@koa/router';
-import type { Middleware } from 'koa';
-import type { ApiKeys } from '../../storage/api-keys.js';
-import type { GraphStore } from '../../storage/content/graph.js';
-import type { Retrieval } from '../../storage/content/retrieval.js';
 import { authenticate, requireApiVersion } from '../authenticate.js';
+import type { Dependencies } from '../dependencies.js';
 import { contentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
-import { type DatabaseDependencies, databaseRoutes, tenantRoutes } from './databases.js';
+import { databaseRoutes, tenantRoutes } from './databases.js';
 import { contentDocument } from './document.js';
-import { type FeedbackDependencies, feedbackRoutes } from './feedback.js';
-import { type IngestDependencies, ingestRoutes } from './ingest.js';
-import { type ItemDependencies, itemRoutes } from './items.js';
+import { feedbackRoutes } from './feedback.js';
+import { ingestRoutes } from './ingest.js';
+import { itemRoutes } from './items.js';
 import { queryRoutes } from './query.js';
 import { relationRoutes } from './relations.js';
 import { statusRoutes } from './status.js';
-
-export type ContentDependencies = IngestDependencies &
-  FeedbackDependencies &
-  DatabaseDependencies &
-  Omit<ItemDependencies, 'log'> & {
-    keys: ApiKeys;
-    graph: GraphStore;
-    retrieval: Retrieval;
-    rateLimit: Middleware<RequestState>;
-  };
 
 /**
  * Content indexing, the service for all paths that no other service has.
  * @param others routes of webhooks and connectors, which are part of this API to clients
  */
-export function contentService(deps: ContentDependencies, others: readonly Router<RequestState>[]): Service {
+export function contentService(deps: Dependencies, others: readonly Router<RequestState>[]): Service {
   return {
     paths: ['/'],
     errors: contentErrors,

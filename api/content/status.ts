@@ -4,11 +4,10 @@ import { nameSchema } from '../../domain/content/databases.js';
 import { itemIdSchema } from '../../domain/content/ingest.js';
 import { idListSchema, requestedIds } from '../../domain/content/items.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { Databases } from '../../storage/content/databases.js';
-import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
-import type { ItemRecord, Items } from '../../storage/content/items.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { contentOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import type { RequestState } from '../request-context.js';
 import { statusesSchema } from './item-responses.js';
 
@@ -27,11 +26,7 @@ const statusQuerySchema = z
   .transform(({ id, ids, ...rest }) => ({ ...rest, ids: requestedIds({ id, ids }) }));
 
 /** The indexing status of items. */
-export function statusRoutes(deps: {
-  databases: Databases;
-  items: Items;
-  itemCatalogue: ItemCatalogue;
-}): Router<RequestState> {
+export function statusRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>();
 
   router.get(

@@ -3,6 +3,7 @@ import type { Middleware } from 'koa';
 import type { Principal } from '../../domain/api-keys.js';
 import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
+import type { Dependencies } from '../dependencies.js';
 import type { RequestState } from '../request-context.js';
 import { crewOperation } from './document.js';
 import { crewsSchema, describeInputs, inputsSchema } from './responses.js';
@@ -14,13 +15,8 @@ export interface CrewsByName {
   invalidCrews(): ReadonlyMap<string, InvalidCrew>;
 }
 
-export interface DeployedCrewDependencies extends CrewsByName {
-  /** @returns the label of the model that an agent with this `llm` uses */
-  modelLabel(llm: string | null): string;
-}
-
 /** The deployed crews and their inputs. */
-export function deployedCrewRoutes(deps: DeployedCrewDependencies): Router<RequestState> {
+export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
   const { crews, invalidCrews, modelLabel } = deps;
   const router = new Router<RequestState>({ prefix: '/crews' });
 

@@ -3,19 +3,12 @@ import { z } from 'zod';
 import { EXECUTION_STATUSES, type ExecutionStatus } from '../../domain/crews/states.js';
 import type { ListPosition } from '../../storage/crews/execution-lists.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
-import type { CrewExecutions } from '../../storage/crews/executions.js';
+import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { describeListed, describeWaiting, executionListSchema, waitingListSchema } from './responses.js';
-
-export interface ExecutionListDependencies {
-  crewExecutions: CrewExecutions;
-  /** The address of the API as people reach it; null: unknown. */
-  publicUrl: string | null;
-  now: () => Date;
-}
 
 const POSITION = /^\d{13}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -41,11 +34,7 @@ const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
 });
 
 /** Lists of the executions of a crew, and of all outputs that wait for a person. */
-export function executionListRoutes({
-  crewExecutions,
-  publicUrl,
-  now: clock,
-}: ExecutionListDependencies): Router<RequestState> {
+export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews' });
 
   router.get(

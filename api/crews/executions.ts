@@ -1,5 +1,4 @@
 import Router from '@koa/router';
-import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Json } from '../../domain/canonical-json.js';
 import {
@@ -14,17 +13,13 @@ import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { type CrewExecutionRecord, newExecution } from '../../storage/crews/execution-record.js';
 import type { CrewExecutions } from '../../storage/crews/executions.js';
-import type { CrewSteps } from '../../storage/crews/steps.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { Quotas } from '../../storage/quotas.js';
-import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
-import type { CrewStarters } from '../../temporal/crews/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import type { Dependencies } from '../dependencies.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
 import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
-import { type CrewsByName, organisationOnly, ownCrewOnly, requireCrew } from './deployed-crews.js';
+import { organisationOnly, ownCrewOnly, requireCrew } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import {
   cancelledSchema,
@@ -35,24 +30,8 @@ import {
   stepsSchema,
 } from './responses.js';
 
-export interface ExecutionDependencies extends CrewsByName {
-  crewExecutions: CrewExecutions;
-  crewSteps: Pick<CrewSteps, 'listByAttempt'>;
-  idempotencyKeys: IdempotencyKeys;
-  quotas: Pick<Quotas, 'admit' | 'requireTokens'>;
-  /** Whether an agent with this `llm` uses tokens of a language model. */
-  usesTokens(llm: string | null): boolean;
-  starters: CrewStarters;
-  outbound: OutboundClient;
-  crewHeaders: Pick<HeaderSealing, 'seal'>;
-  /** The address of the API as people reach it; null: unknown. */
-  publicUrl: string | null;
-  now: () => Date;
-  log: Logger;
-}
-
 /** Executions of a crew: kickoff, status and cancellation. */
-export function executionRoutes(deps: ExecutionDependencies): Router<RequestState> {
+export function executionRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
 
   router.post(

@@ -14,12 +14,13 @@ import { newFeedbackId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import { areSameOrigins } from '../../domain/webhooks/static-headers.js';
 import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/execution-record.js';
-import type { CrewFeedback, CrewFeedbackRecord } from '../../storage/crews/feedback.js';
+import type { CrewFeedbackRecord } from '../../storage/crews/feedback.js';
 import type { AuditDeclaration } from '../audited.js';
+import type { Dependencies } from '../dependencies.js';
 import type { RequestState } from '../request-context.js';
 import { ownCrewOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
-import { type ExecutionDependencies, rejectBlockedUrls, requireExecution } from './executions.js';
+import { rejectBlockedUrls, requireExecution } from './executions.js';
 import { resumedSchema } from './responses.js';
 
 export const DECISION_MESSAGES: Record<ResumeStatus, string> = {
@@ -34,12 +35,8 @@ export const DECISIONS = {
   choose: ({ is_approve }: { is_approve: boolean }) => (is_approve ? 'output.approved' : 'output.rejected'),
 } satisfies Pick<AuditDeclaration<{ is_approve: boolean }, unknown>, 'actions' | 'choose'>;
 
-export type ResumeDependencies = Omit<ExecutionDependencies, 'crews'> & {
-  crewFeedback: Pick<CrewFeedback, 'add' | 'remove'>;
-};
-
 /** A person's feedback on a task that waits for it (specification, "Part A: resume request"). */
-export function resumeRoutes(deps: ResumeDependencies): Router<RequestState> {
+export function resumeRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
 
   router.post(
@@ -164,7 +161,7 @@ export function newFeedback(
  * the workflow rejects the feedback, and kept when the outcome is unknown.
  */
 export async function applyFeedback(
-  { crewFeedback, crewExecutions, quotas, starters }: ResumeDependencies,
+  { crewFeedback, crewExecutions, quotas, starters }: Dependencies,
   record: CrewFeedbackRecord,
 ): Promise<ResumeStatus> {
   const added = { stored_bytes: textBytes(record.text) };

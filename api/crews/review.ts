@@ -5,7 +5,7 @@ import { deciderInWords } from '../../domain/crews/decisions.js';
 import { readReviewToken, reviewUrl } from '../../domain/crews/review-links.js';
 import { ServiceError } from '../../domain/errors.js';
 import { type CrewExecutionRecord, type CrewTaskRecord, deadlineOf } from '../../storage/crews/execution-record.js';
-import type { CrewFeedback } from '../../storage/crews/feedback.js';
+import type { Dependencies } from '../dependencies.js';
 import { crewErrors, plainEnvelope } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import { operations } from '../operation.js';
@@ -16,13 +16,8 @@ import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { requireExecution } from './executions.js';
 import { resumedSchema, reviewSchema, revokedSchema } from './responses.js';
-import { applyFeedback, DECISION_MESSAGES, DECISIONS, newFeedback, type ResumeDependencies } from './resume.js';
+import { applyFeedback, DECISION_MESSAGES, DECISIONS, newFeedback } from './resume.js';
 import { reviewPageRoutes } from './review-page.js';
-
-export type ReviewDependencies = ResumeDependencies & {
-  crewFeedback: Pick<CrewFeedback, 'findApplied'>;
-  rateLimits: Pick<RateLimits, 'reviews'>;
-};
 
 const TAG = 'Reviews';
 const operation = operations(TAG, plainEnvelope);
@@ -31,7 +26,7 @@ const operation = operations(TAG, plainEnvelope);
 const APPROVED = 'Approved.';
 
 /** `/review`: the page of a review link, and what it calls. The token of the link takes the place of a key. */
-export function reviewService(deps: ReviewDependencies): Service {
+export function reviewService(deps: Dependencies): Service {
   return {
     paths: ['/review'],
     errors: crewErrors,
@@ -72,7 +67,7 @@ function limitReviews(limit: RateLimits['reviews']): Middleware<RequestState> {
   };
 }
 
-function reviewRoutes(deps: ReviewDependencies): Router<RequestState> {
+function reviewRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/review' });
 
   router.get(
@@ -170,10 +165,7 @@ function alreadyDecided(): ServiceError {
 }
 
 /** Revoking the links of an execution. */
-export function reviewLinkRoutes({
-  crewExecutions,
-  publicUrl,
-}: Pick<ResumeDependencies, 'crewExecutions' | 'publicUrl'>): Router<RequestState> {
+export function reviewLinkRoutes({ crewExecutions, publicUrl }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
   router.delete(
     '/:kickoff_id/review-links',

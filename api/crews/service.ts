@@ -1,41 +1,22 @@
 import type Router from '@koa/router';
-import type { Middleware } from 'koa';
 import { CREW_EVENTS } from '../../domain/webhooks/events.js';
-import type { ApiKeys } from '../../storage/api-keys.js';
-import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
 import { authenticate } from '../authenticate.js';
+import type { Dependencies } from '../dependencies.js';
 import { crewErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
-import { type DeliveryDependencies, deliveryRoutes } from '../webhooks/delivery-routes.js';
+import { deliveryRoutes } from '../webhooks/delivery-routes.js';
 import { signingSecretRoutes } from '../webhooks/signing-secret.js';
-import {
-  type DeployedCrewDependencies,
-  deployedCrewRoutes,
-  organisationOnly,
-  requireOrganisation,
-} from './deployed-crews.js';
+import { deployedCrewRoutes, organisationOnly, requireOrganisation } from './deployed-crews.js';
 import { crewDocument, crewOperation } from './document.js';
-import { type ExecutionListDependencies, executionListRoutes } from './execution-lists.js';
-import { type ExecutionDependencies, executionRoutes } from './executions.js';
-import { type ResumeDependencies, resumeRoutes } from './resume.js';
+import { executionListRoutes } from './execution-lists.js';
+import { executionRoutes } from './executions.js';
+import { resumeRoutes } from './resume.js';
 import { reviewLinkRoutes } from './review.js';
 
-export interface CrewServiceDependencies
-  extends DeployedCrewDependencies,
-    Omit<ExecutionDependencies, 'starters'>,
-    ExecutionListDependencies,
-    Omit<ResumeDependencies, 'starters'>,
-    Omit<DeliveryDependencies, 'starters'> {
-  starters: ExecutionDependencies['starters'] & DeliveryDependencies['starters'];
-  crewSigningSecrets: CrewSigningSecrets;
-  keys: ApiKeys;
-  rateLimit: Middleware<RequestState>;
-}
-
 /** Crews of agents: kickoff, status, and feedback by people. */
-export function crewService(deps: CrewServiceDependencies): Service {
+export function crewService(deps: Dependencies): Service {
   return {
     paths: ['/crews'],
     errors: crewErrors,
@@ -56,7 +37,7 @@ export function crewService(deps: CrewServiceDependencies): Service {
 }
 
 /** The secret that signs an organisation's crew callbacks; independent of its indexing webhook. */
-function crewSigningSecretRoutes(deps: Pick<CrewServiceDependencies, 'crewSigningSecrets'>): Router<RequestState> {
+function crewSigningSecretRoutes(deps: Dependencies): Router<RequestState> {
   return signingSecretRoutes({
     prefix: '/crews/signing-secret',
     operation: crewOperation,
@@ -73,7 +54,7 @@ function crewSigningSecretRoutes(deps: Pick<CrewServiceDependencies, 'crewSignin
 }
 
 /** Callbacks of a crew, their attempts, and manual retries. The crew need not be deployed any more. */
-function crewCallbackRoutes(deps: DeliveryDependencies): Router<RequestState> {
+function crewCallbackRoutes(deps: Dependencies): Router<RequestState> {
   return deliveryRoutes(deps, {
     prefix: '/crews/:crew/callbacks',
     operation: crewOperation,

@@ -1,21 +1,15 @@
 import Router from '@koa/router';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { OutboundClient } from '../../domain/outbound.js';
 import { createAuthenticationSchema, isAuthenticationId } from '../../domain/payments/authentications.js';
 import { endedDelivery } from '../../domain/payments/ended-delivery.js';
 import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
-import type { PaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
-import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { PaymentStarters } from '../../temporal/payments/starters.js';
-import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import type { AuthenticationRecord } from '../../storage/payments/authentications.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
+import type { Dependencies } from '../dependencies.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
-import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
 import { countRequest } from './authenticate.js';
@@ -28,24 +22,12 @@ import {
   summariseAuthentication,
 } from './responses.js';
 
-export interface AuthenticationDependencies {
-  authentications: Authentications;
-  paymentSigningSecrets: PaymentSigningSecrets;
-  deliveries: Pick<Deliveries, 'add'>;
-  starters: PaymentStarters & Pick<DeliveryStarters, 'startDelivery'>;
-  outbound: OutboundClient;
-  rateLimits: Pick<RateLimits, 'authentication'>;
-  idempotencyKeys: IdempotencyKeys;
-  now: () => Date;
-  log: Logger;
-}
-
 const NEWEST_FIRST = byId('auth');
 
 const listQuerySchema = pageQuery(NEWEST_FIRST).extend({ status: z.enum(AUTHENTICATION_STATES).optional() });
 
 /** Creating, listing, reading and closing authentications, for the merchant's server. */
-export function authenticationRoutes(deps: AuthenticationDependencies): Router<RequestState> {
+export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
   const { authentications, paymentSigningSecrets, starters, log } = deps;
   const router = new Router<RequestState>({ prefix: '/authentication' });
 

@@ -12,10 +12,9 @@ import {
   statusAt,
 } from '../../domain/payments/authentications.js';
 import { type CardNetworks, type SentNames, withKnownNetworks } from '../../domain/payments/card-networks.js';
-import type { ApiKeys } from '../../storage/api-keys.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
+import type { Dependencies } from '../dependencies.js';
 import { jsonBody } from '../json-body.js';
-import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
 import { countRequest, invalidCredentials, limitPublishableKey, requirePaymentKey } from './authenticate.js';
 import { notFound } from './authentications.js';
@@ -27,13 +26,7 @@ const MAX_CHECK_BYTES = 64 * 1024;
 const PATH = '/authentication/:id/eligibility-check';
 
 /** Submitting the eligibility check, and reading its result again, for the customer's browser. */
-export function eligibilityCheckRoutes(deps: {
-  keys: ApiKeys;
-  authentications: Authentications;
-  rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
-  cardNetworks: CardNetworks;
-  now: () => Date;
-}): Router<RequestState> {
+export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState> {
   const { authentications } = deps;
   const router = new Router<RequestState>();
   const keyed = requirePaymentKey(deps.keys);

@@ -1,30 +1,21 @@
 import type Router from '@koa/router';
 import type { Middleware } from 'koa';
-import type { CardNetworks } from '../../domain/payments/card-networks.js';
-import type { ApiKeys } from '../../storage/api-keys.js';
+import type { Dependencies } from '../dependencies.js';
 import { paymentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
-import type { RateLimits } from '../rate-limit.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { signingSecretRoutes } from '../webhooks/signing-secret.js';
 import { requireSecretKey } from './authenticate.js';
-import { type AuthenticationDependencies, authenticationRoutes } from './authentications.js';
+import { authenticationRoutes } from './authentications.js';
 import { paymentDocument, paymentOperation } from './document.js';
 import { eligibilityCheckRoutes } from './eligibility-check.js';
-
-export interface PaymentDependencies extends AuthenticationDependencies {
-  cardNetworks: CardNetworks;
-  keys: ApiKeys;
-  rateLimits: Pick<RateLimits, 'publishable' | 'authentication'>;
-  rateLimit: Middleware<RequestState>;
-}
 
 /** Enough for fifty metadata fields of maximum length. */
 const MAX_CREATE_BYTES = 256 * 1024;
 
 /** Payment authentication: browsers submit the eligibility check, the merchant's server uses the other routes. */
-export function paymentService(deps: PaymentDependencies): Service {
+export function paymentService(deps: Dependencies): Service {
   return {
     paths: ['/authentication'],
     errors: paymentErrors,
@@ -43,7 +34,7 @@ export function paymentService(deps: PaymentDependencies): Service {
 }
 
 /** The secret that signs the callbacks of an organisation's authentications. */
-function paymentSigningSecretRoutes(deps: Pick<PaymentDependencies, 'paymentSigningSecrets'>): Router<RequestState> {
+function paymentSigningSecretRoutes(deps: Dependencies): Router<RequestState> {
   return signingSecretRoutes({
     prefix: '/authentication/signing-secret',
     operation: paymentOperation,

@@ -1,15 +1,13 @@
-import type { Middleware } from 'koa';
 import { z } from 'zod';
 import type { KeyKind } from '../../domain/api-keys.js';
 import { AUTHENTICATION_ENDED, type CallbackEvent, CREW_EVENTS } from '../../domain/webhooks/events.js';
-import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
+import type { Dependencies } from '../dependencies.js';
 import { contentEnvelope, contentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import { operations } from '../operation.js';
-import type { RequestState } from '../request-context.js';
 import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from '../service.js';
-import { type DeliveryDependencies, deliveryRoutes } from './delivery-routes.js';
+import { deliveryRoutes } from './delivery-routes.js';
 
 const TAG = 'All deliveries';
 
@@ -38,9 +36,7 @@ const visibleTo = (key: KeyKind): readonly CallbackEvent[] =>
   key === 'payment_secret' ? EVENTS.authentication : Object.values(EVENTS).flat();
 
 /** `/deliveries`: the deliveries of all services of the organisation in one list. Each service also lists its own. */
-export function allDeliveriesService(
-  deps: DeliveryDependencies & { keys: ApiKeys; rateLimit: Middleware<RequestState> },
-): Service {
+export function allDeliveriesService(deps: Dependencies): Service {
   const router = deliveryRoutes(deps, {
     prefix: '/deliveries',
     operation: operations(TAG, contentEnvelope),

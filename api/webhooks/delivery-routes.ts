@@ -1,19 +1,16 @@
 import Router, { type RouterContext } from '@koa/router';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import { DELIVERY_STATES } from '../../domain/webhooks/states.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
+import type { DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import type { operations } from '../operation.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
-import type { ShowLastRequest } from '../sent-requests.js';
 import {
   deliveryDetailSchema,
   deliveryListSchema,
@@ -21,14 +18,6 @@ import {
   describeDelivery,
   describeDeliveryDetail,
 } from './responses.js';
-
-export interface DeliveryDependencies {
-  clientDeliveries: ClientDeliveries;
-  idempotencyKeys: IdempotencyKeys;
-  showLastRequest: ShowLastRequest;
-  starters: Pick<DeliveryStarters, 'retryDelivery'>;
-  log: Logger;
-}
 
 /** Where the deliveries of one service are shown, and which. */
 export interface DeliveryRouteOptions {
@@ -63,7 +52,7 @@ const deliveryFilters = {
 
 /** Lists, reads and retries the deliveries of a service. */
 export function deliveryRoutes(
-  { clientDeliveries, idempotencyKeys, showLastRequest, starters, log }: DeliveryDependencies,
+  { clientDeliveries, idempotencyKeys, showLastRequest, starters, log }: Dependencies,
   { prefix, operation, noun, description, filters = {}, mayHandle = () => true, scopeOf }: DeliveryRouteOptions,
 ): Router<RequestState> {
   const router = new Router<RequestState>({ prefix });
@@ -147,7 +136,7 @@ export const indexingDeliveryFilters = {
 };
 
 /** Webhook deliveries of items, their attempts, and manual retries. */
-export function indexingDeliveryRoutes(deps: DeliveryDependencies): Router<RequestState> {
+export function indexingDeliveryRoutes(deps: Dependencies): Router<RequestState> {
   return deliveryRoutes(deps, {
     prefix: '/webhooks/indexing/deliveries',
     operation: contentOperations('Deliveries'),

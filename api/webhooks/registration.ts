@@ -2,12 +2,12 @@ import Router from '@koa/router';
 import type { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { newSigningSecret, newTestDeliveryId } from '../../domain/ids.js';
-import type { OutboundClient } from '../../domain/outbound.js';
 import { testEvent } from '../../domain/webhooks/events.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import { registrationRequestSchema } from '../../domain/webhooks/registrations.js';
-import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
+import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
 import { contentOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import { requireScope } from '../operation.js';
 import type { RequestState } from '../request-context.js';
 import { showRequest } from '../sent-requests.js';
@@ -17,19 +17,9 @@ import { deletedSchema, signingSecretRoutes } from './signing-secret.js';
 
 const operation = contentOperations('Webhooks');
 
-export interface RegistrationDependencies {
-  registrations: Registrations;
-  outbound: OutboundClient;
-  /** Milliseconds a receiver has to respond. */
-  timeoutMs: number;
-}
-
 /** The webhook registration of an organisation, its signing secret, and test deliveries. */
-export function registrationRoutes({
-  registrations,
-  outbound,
-  timeoutMs,
-}: RegistrationDependencies): Router<RequestState> {
+export function registrationRoutes(deps: Dependencies): Router<RequestState> {
+  const { registrations, outbound } = deps;
   const router = new Router<RequestState>({ prefix: '/webhooks/indexing' });
 
   router.post(
@@ -156,7 +146,7 @@ export function registrationRoutes({
       async (ctx, { respond }) => {
         const registration = await registrations.findForOrg(ctx.state.principal.org);
         if (!registration) throw noWebhook();
-        respond(await sendTestDelivery({ registrations, outbound, timeoutMs }, registration));
+        respond(await sendTestDelivery(deps, registration));
       },
     ),
   );
@@ -181,7 +171,7 @@ function noWebhook(): ServiceError {
 
 /** Sends the test payload once, signed like every delivery. It is not retried and leaves no record. */
 async function sendTestDelivery(
-  { registrations, outbound, timeoutMs }: RegistrationDependencies,
+  { registrations, outbound, timeoutMs }: Dependencies,
   registration: RegistrationRecord,
 ): Promise<z.input<typeof testDeliverySchema>> {
   const now = new Date();

@@ -1,28 +1,16 @@
 import Router from '@koa/router';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { newReplayId } from '../../domain/ids.js';
 import { RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
-import type { IdempotencyKeys } from '../../storage/idempotency-keys.js';
-import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
-import type { ReplayRecord, Replays } from '../../storage/webhooks/replays.js';
-import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import type { DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
+import type { ReplayRecord } from '../../storage/webhooks/replays.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations } from '../content-operations.js';
+import type { Dependencies } from '../dependencies.js';
 import type { RequestState } from '../request-context.js';
 import { indexingDeliveryFilters } from './delivery-routes.js';
 import { describeReplay, replayAcceptedSchema, replaySchema } from './responses.js';
-
-export interface ReplayDependencies {
-  clientDeliveries: Pick<ClientDeliveries, 'countRetryable'>;
-  replays: Pick<Replays, 'add' | 'findForOrg'>;
-  idempotencyKeys: IdempotencyKeys;
-  starters: Pick<DeliveryStarters, 'startReplay'>;
-  /** The time of the database, with which the deliveries are stored. */
-  now: () => Date;
-  log: Logger;
-}
 
 const operation = contentOperations('Deliveries');
 
@@ -34,7 +22,7 @@ const replayRequestSchema = z.strictObject({
 });
 
 /** Bulk retries: all failed deliveries that match a filter are sent again. */
-export function replayRoutes(deps: ReplayDependencies): Router<RequestState> {
+export function replayRoutes(deps: Dependencies): Router<RequestState> {
   const { clientDeliveries, replays, idempotencyKeys, starters, log } = deps;
   const router = new Router<RequestState>({ prefix: '/webhooks/indexing' });
 

@@ -1,0 +1,49 @@
+import type { Middleware } from 'koa';
+import type { Logger } from 'pino';
+import type { DetectKind, FileKind } from '../domain/extraction.js';
+import type { CardNetworks } from '../domain/payments/card-networks.js';
+import type { SharedDependencies } from '../runtime/dependencies.js';
+import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
+import type { ItemRecord } from '../storage/content/items.js';
+import type { Retrieval } from '../storage/content/retrieval.js';
+import type { Starters } from '../temporal/starters.js';
+import type { AiCatalogue } from './ai-jobs/catalogue.js';
+import type { CrewsByName } from './crews/deployed-crews.js';
+import type { UploadLimits } from './multipart.js';
+import type { RateLimits } from './rate-limit.js';
+import type { RequestBatcher } from './request-batcher.js';
+import type { RequestState } from './request-context.js';
+import type { ShowLastRequest } from './sent-requests.js';
+
+/** What the routes of the services use: the stores, the starters of workflows, and the settings. */
+export interface Dependencies extends Omit<SharedDependencies, 'close'>, CrewsByName {
+  starters: Starters;
+  retrieval: Retrieval;
+  ingestBatcher: Pick<RequestBatcher<ItemRecord>, 'add'>;
+  jobBatcher: Pick<RequestBatcher<AiJobRecord>, 'add'>;
+  catalogue: AiCatalogue;
+  /** @returns the label of the model that an agent with this `llm` uses */
+  modelLabel(llm: string | null): string;
+  /** Whether an agent with this `llm` uses tokens of a language model. */
+  usesTokens(llm: string | null): boolean;
+  /** Of the files of an ingest. */
+  detectKind: DetectKind<FileKind>;
+  /** Of uploads for jobs. */
+  describeFile: DetectKind<string>;
+  temporalReachable: () => Promise<boolean>;
+  limits: UploadLimits & { maxItems: number };
+  rateLimits: RateLimits;
+  /** Limits the requests of a key. */
+  rateLimit: Middleware<RequestState>;
+  showLastRequest: ShowLastRequest;
+  cardNetworks: CardNetworks;
+  /** The address of the API as people reach it; null: unknown. */
+  publicUrl: string | null;
+  /** Milliseconds a receiver has to respond. */
+  timeoutMs: number;
+  /** Milliseconds after which a job fails. */
+  jobTimeLimitMs: number;
+  /** Milliseconds for which jobs can use an upload. */
+  uploadRetentionMs: number;
+  log: Logger;
+}
