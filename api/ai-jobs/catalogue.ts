@@ -63,18 +63,9 @@ export function catalogueRoutes({ catalogue, signingKeys, limits }: Dependencies
 }
 
 function describeModel(available: AvailableProvider) {
-  const { subfeature: name, name: provider, models } = available;
+  const { subfeature: name, name: provider, models: provider_models } = available;
   const [feature, subfeature] = name.split('/') as [string, string];
   const { summary, takes } = AI_FEATURES[name];
-  const input = inputSchemaOf(available);
-  return {
-    model: `${name}/${provider}`,
-    feature,
-    subfeature,
-    provider,
-    summary,
-    takes,
-    input,
-    provider_models: models,
-  };
+  const model = `${name}/${provider}`;
+  return { model, feature, subfeature, provider, summary, takes, input: inputSchemaOf(available), provider_models };
 }

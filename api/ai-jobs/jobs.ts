@@ -14,6 +14,7 @@ import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import { type BatchedRequest, createRequestBatcher, type RequestBatcher } from '../request-batcher.js';
 import type { RequestState } from '../request-context.js';
 import { aiJobOperation } from './document.js';
@@ -79,12 +80,11 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
       },
       async (ctx, { body, respondWith }) => {
         const job = await readSubmission(deps, ctx.state.principal.org, body, ctx.request.text!);
-        const { _id: job_id, status, feature, subfeature, provider, model } = job;
-        const created_at = job.created_at.toISOString();
+        const { _id: job_id } = job;
         const batched = addToBatch(job);
         let stored: AiJobRecord | null = null;
         try {
-          await respondWith({ job_id, status, created_at, feature, subfeature, provider, model }, (tx) =>
+          await respondWith(pickFields(submittedSchema, { ...job, job_id }), (tx) =>
             deps.quotas.admit(
               job.org,
               { queued_jobs: 1, stored_bytes: job.bytes },

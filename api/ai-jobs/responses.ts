@@ -6,6 +6,7 @@ import { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { listSchema } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 
 const time = z.iso.datetime();
 
@@ -65,28 +66,24 @@ const subject = z
 
 export const polledJobSchema = jobSchema.extend({ subject, error: polledError, workflow }).meta({ id: 'Job' });
 
-export const jobListSchema = listSchema(
-  'jobs',
-  z.object({ ...job, subject, finished_at: time.optional(), error: polledError, workflow }).meta({ id: 'JobSummary' }),
-);
+const jobSummarySchema = z
+  .object({ ...job, subject, finished_at: time.optional(), error: polledError, workflow })
+  .meta({ id: 'JobSummary' });
+
+export const jobListSchema = listSchema('jobs', jobSummarySchema);
 
 /** A job in a list. */
-export function summariseJob(record: AiJobRecord): z.input<typeof jobListSchema>['jobs'][number] {
-  const { _id: job_id, status, feature, subfeature, provider, model, created_at, finished_at } = record;
-  const { error_code: code, error_message } = record;
-  return {
-    job_id,
-    status,
-    feature,
-    subfeature,
-    provider,
-    model,
+export function summariseJob(record: AiJobRecord) {
+  const { error_code, error_message } = record;
+  const error = { ...(error_code && { code: error_code }), message: error_message ?? 'The job failed.' };
+  return pickFields(jobSummarySchema, {
+    ...record,
+    job_id: record._id,
     subject: record.subject ?? null,
-    created_at: created_at.toISOString(),
-    ...(finished_at ? { finished_at: finished_at.toISOString() } : {}),
+    finished_at: record.finished_at ?? undefined,
+    error: record.status === 'fail' ? error : undefined,
     workflow: workflowIds.job(record),
-    ...(status === 'fail' ? { error: { ...(code ? { code } : {}), message: error_message ?? 'The job failed.' } } : {}),
-  };
+  });
 }
 
 export const jobInputSchema = z

@@ -2,9 +2,10 @@
 import { z } from 'zod';
 import { CONNECTOR_KINDS, scheduleSchema } from '../../domain/connectors/connectors.js';
 import { SYNC_STATUSES } from '../../domain/connectors/states.js';
-import type { ConnectorRecord, SyncRecord } from '../../storage/connectors/connectors.js';
+import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import type { ConnectorResourceRecord } from '../../storage/connectors/resources.js';
 import { listSchema } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 
 const time = z.iso.datetime();
 
@@ -36,26 +37,27 @@ const countsSchema = z.object({
   failed: z.int(),
 });
 
+/** The latest sync. */
+export const lastSyncSchema = z.object({
+  number: z.int().meta({ description: 'Counts up with each sync of this connector.' }),
+  status: z.enum(SYNC_STATUSES),
+  started_at: time,
+  finished_at: time.nullable(),
+  counts: countsSchema,
+  truncated: z.boolean().meta({
+    description: 'The listing has more resources than one sync fetches; no resource counts as removed then.',
+  }),
+  error_code: z
+    .string()
+    .nullable()
+    .meta({ description: 'Set when the whole sync failed; no resource is removed then.' }),
+  error_message: z.string().nullable(),
+});
+
 export const connectorStatusSchema = z.object({
   id: z.string(),
   syncing: z.boolean().meta({ description: 'Whether a sync is running.' }),
-  last_sync: z
-    .object({
-      number: z.int().meta({ description: 'Counts up with each sync of this connector.' }),
-      status: z.enum(SYNC_STATUSES),
-      started_at: time,
-      finished_at: time.nullable(),
-      counts: countsSchema,
-      truncated: z.boolean().meta({
-        description: 'The listing has more resources than one sync fetches; no resource counts as removed then.',
-      }),
-      error_code: z
-        .string()
-        .nullable()
-        .meta({ description: 'Set when the whole sync failed; no resource is removed then.' }),
-      error_message: z.string().nullable(),
-    })
-    .nullable(),
+  last_sync: lastSyncSchema.nullable(),
   next_sync_at: time.nullable().meta({ description: 'Null while the schedule is paused.' }),
   errors: z
     .array(
@@ -89,35 +91,13 @@ export const connectorDeletedSchema = z.object({
 });
 
 /** A connector without its credentials. */
-export function describeConnector(record: ConnectorRecord): z.input<typeof connectorSchema> {
-  return {
+export function describeConnector(record: ConnectorRecord) {
+  return pickFields(connectorSchema, {
+    ...record,
     id: record._id,
-    kind: record.kind,
-    database: record.database,
-    collection: record.collection,
     settings: { ...record.settings },
     credentials_configured: record.sealed_credentials !== null,
-    schedule: record.schedule,
-    created_at: record.created_at.toISOString(),
-    updated_at: record.updated_at.toISOString(),
-  };
-}
-
-/** The latest sync. @param counts of its resources so far */
-export function describeSync(
-  sync: SyncRecord,
-  counts: z.input<typeof countsSchema>,
-): z.input<typeof connectorStatusSchema>['last_sync'] {
-  return {
-    number: sync.number,
-    status: sync.status,
-    started_at: sync.started_at.toISOString(),
-    finished_at: sync.finished_at?.toISOString() ?? null,
-    counts,
-    truncated: sync.truncated,
-    error_code: sync.error_code,
-    error_message: sync.error_message,
-  };
+  });
 }
 
 /** A resource whose last fetch has failed. */

@@ -2,9 +2,10 @@ import Router from '@koa/router';
 import { plainOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import type { RequestState } from '../request-context.js';
 import { requireConnector } from './connectors.js';
-import { connectorStatusSchema, describeFailedResource, describeSync, syncStartedSchema } from './responses.js';
+import { connectorStatusSchema, describeFailedResource, lastSyncSchema, syncStartedSchema } from './responses.js';
 
 const operation = plainOperations('Connectors');
 
@@ -68,7 +69,7 @@ export function syncRoutes(deps: Dependencies): Router<RequestState> {
         respond({
           id,
           syncing: running,
-          last_sync: sync && describeSync(sync, counts!),
+          last_sync: sync && pickFields(lastSyncSchema, { ...sync, counts: counts! }),
           next_sync_at: next?.toISOString() ?? null,
           errors: records.map(describeFailedResource),
           next_cursor,

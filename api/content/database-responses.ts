@@ -5,6 +5,7 @@ import { ITEM_TYPES } from '../../domain/content/search.js';
 import { DATABASE_STATUSES, INDEXING_STATUSES } from '../../domain/content/states.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { listSchema } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 
 const time = z.iso.datetime();
 
@@ -59,12 +60,7 @@ export const databaseStatusSchema = z.object({
 });
 
 /** A database in a list. */
-export function describeDatabase({ name, status, metadata_schema, created_at, updated_at }: DatabaseRecord) {
-  return {
-    database: name,
-    status,
-    database_metadata_schema: metadata_schema,
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-  };
+export function describeDatabase(record: DatabaseRecord) {
+  const { name: database, metadata_schema: database_metadata_schema } = record;
+  return pickFields(databaseSchema, { ...record, database, database_metadata_schema });
 }

@@ -8,15 +8,15 @@ import type { FeedbackInput } from '../../storage/content/feedback.js';
 import { contentOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
 import { numberParameter } from '../number-parameter.js';
-import { byId, pageQuery, readPage } from '../pagination.js';
+import { byId, listSchema, pageQuery, readPage } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import type { RequestState } from '../request-context.js';
-import { describeFeedback, feedbackCreatedSchema, feedbackListSchema } from './feedback-responses.js';
 
 const operation = contentOperations('Feedback');
 
 const rating = z.number().min(-1).max(1);
 
-const feedbackSchema = z.object({
+const ratingSchema = z.object({
   database: nameSchema,
   collection: nameSchema.optional().meta({ description: 'The collection of `source_id`.' }),
   query: z
@@ -31,6 +31,22 @@ const feedbackSchema = z.object({
   rating: rating.meta({ description: 'From -1 (useless) to 1 (exactly right).' }),
   comment: z.string().max(10_000).optional(),
 });
+
+const feedbackSchema = z
+  .object({
+    id: z.string(),
+    database: z.string(),
+    query: z.string().nullable(),
+    collection: z.string().nullable(),
+    source_id: z.string().nullable(),
+    chunk_id: z.string().nullable(),
+    rating: z.number(),
+    comment: z.string().nullable(),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Feedback' });
+
+const feedbackListSchema = listSchema('feedback', feedbackSchema, 'Newest first.');
 
 const ratingParameter = numberParameter(z.number().min(-1).max(1));
 
@@ -57,10 +73,10 @@ export function feedbackRoutes(deps: Dependencies): Router<RequestState> {
           'Ratings of a source change its position in later results, by the mean of its ratings and five neutral ones, and ' +
           'by at most a tenth of its weight: a badly rated source in the first place falls behind at most six others. ' +
           'The latest of several ratings with the same key, source and query counts.',
-        body: feedbackSchema,
+        body: ratingSchema,
         example: { database: 'library', query: 'When does the library open?', source_id: 'handbook', rating: 1 },
         status: 201,
-        response: feedbackCreatedSchema,
+        response: z.object({ id: z.string() }),
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
@@ -96,7 +112,8 @@ export function feedbackRoutes(deps: Dependencies): Router<RequestState> {
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
           deps.feedback.list(database, { ...filter, before: page.from, limit: page.limit }),
         );
-        respond({ feedback: records.map(describeFeedback), count: records.length, next_cursor });
+        const feedback = records.map((record) => pickFields(feedbackSchema, { ...record, id: record._id }));
+        respond({ feedback, count: records.length, next_cursor });
       },
     ),
   );
@@ -112,7 +129,7 @@ export function feedbackRoutes(deps: Dependencies): Router<RequestState> {
 async function ratedSource(
   { items, chunks }: Dependencies,
   database: OwnedDatabase,
-  { collection, source_id, chunk_id }: z.output<typeof feedbackSchema>,
+  { collection, source_id, chunk_id }: z.output<typeof ratingSchema>,
 ): Promise<Pick<FeedbackInput, 'collection' | 'source_id' | 'item'>> {
   if (chunk_id !== undefined) {
     const chunk = (await chunks.getByIds(database._id, [chunk_id])).get(chunk_id);

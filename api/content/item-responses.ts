@@ -8,6 +8,7 @@ import type { ChunkRecord } from '../../storage/content/chunks.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { listSchema, nextCursorSchema } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import { textRangesSchema } from '../text-ranges.js';
 
 const time = z.iso.datetime();
@@ -44,34 +45,30 @@ const servedVersion = z.int().nullable().meta({
   description: 'The version that queries and reads return: the last that completed. Null before the first.',
 });
 
-export const statusesSchema = z.object({
-  statuses: z.array(
-    z
-      .object({
-        id: z.string(),
-        collection: z.string().nullable(),
-        indexing_status: z
-          .enum(INDEXING_STATUSES)
-          .nullable()
-          .meta({ description: 'The status of the newest version; null for an unknown id.' }),
-        failed_step: z
-          .enum(UNFINISHED_INDEXING_STATUSES)
-          .nullable()
-          .meta({ description: 'With `errored`: the status in which the version failed, where it is known.' }),
-        version: z.int().nullable().meta({ description: 'The newest version. Each replacement counts one.' }),
-        served_version: servedVersion,
-        error_code: z
-          .string()
-          .nullable()
-          .meta({ description: 'An item error code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
-        error_message: z.string().nullable(),
-        workflow: workflow.nullable(),
-        created_at: time.nullable(),
-        updated_at: time.nullable(),
-      })
-      .meta({ id: 'ItemStatus' }),
-  ),
-});
+export const itemStatusSchema = z
+  .object({
+    id: z.string(),
+    collection: z.string().nullable(),
+    indexing_status: z
+      .enum(INDEXING_STATUSES)
+      .nullable()
+      .meta({ description: 'The status of the newest version; null for an unknown id.' }),
+    failed_step: z
+      .enum(UNFINISHED_INDEXING_STATUSES)
+      .nullable()
+      .meta({ description: 'With `errored`: the status in which the version failed, where it is known.' }),
+    version: z.int().nullable().meta({ description: 'The newest version. Each replacement counts one.' }),
+    served_version: servedVersion,
+    error_code: z
+      .string()
+      .nullable()
+      .meta({ description: 'An item error code such as `E2001`, or `FILE_NOT_FOUND` for an unknown id.' }),
+    error_message: z.string().nullable(),
+    workflow: workflow.nullable(),
+    created_at: time.nullable(),
+    updated_at: time.nullable(),
+  })
+  .meta({ id: 'ItemStatus' });
 
 const metadata = z.record(z.string(), z.unknown());
 
@@ -107,34 +104,34 @@ export const itemListSchema = listSchema(
   'Sorted by the time of their first ingest, newest first.',
 );
 
+const itemChunkSchema = z
+  .object({
+    chunk_id: z.string(),
+    text: z.string(),
+    code: textRangesSchema('The parts of the text that are code').optional(),
+    overlap: z
+      .int()
+      .optional()
+      .meta({
+        description:
+          'UTF-16 code units at the start of the text that repeat the end of the chunk before. Without them the chunks are ' +
+          'the text of the item.',
+      }),
+    headings: z.array(z.string()),
+    page: z.int().nullable(),
+    page_label: z.string().optional(),
+    slide: z.int().optional(),
+    slide_title: z.string().optional(),
+    sheet: z.string().nullable(),
+    attachment: z.string().optional(),
+    rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet.' }),
+  })
+  .meta({ id: 'ItemChunk' });
+
 export const itemDetailSchema = itemSchema
   .extend({
     chunks: z
-      .array(
-        z
-          .object({
-            chunk_id: z.string(),
-            text: z.string(),
-            code: textRangesSchema('The parts of the text that are code').optional(),
-            overlap: z
-              .int()
-              .optional()
-              .meta({
-                description:
-                  'UTF-16 code units at the start of the text that repeat the end of the chunk before. Without them the chunks are ' +
-                  'the text of the item.',
-              }),
-            headings: z.array(z.string()),
-            page: z.int().nullable(),
-            page_label: z.string().optional(),
-            slide: z.int().optional(),
-            slide_title: z.string().optional(),
-            sheet: z.string().nullable(),
-            attachment: z.string().optional(),
-            rows: z.array(z.int()).length(2).optional().meta({ description: 'First and last row in the sheet.' }),
-          })
-          .meta({ id: 'ItemChunk' }),
-      )
+      .array(itemChunkSchema)
       .meta({ description: 'In the order of the text; empty until the text has been extracted.' }),
     next_cursor: nextCursorSchema,
   })
@@ -148,58 +145,22 @@ export const itemsDeletedSchema = z.object({
 
 /** An item in responses: the status of its newest version, and the content of its served version. */
 export function describeItem(item: ItemRecord) {
-  const shown = asServed(item);
-  const { source } = shown;
-  return {
-    id: item.id,
-    database: item.database,
-    collection: item.collection,
-    type: shown.type,
-    title: shown.title,
-    indexing_status: item.indexing_status,
-    version: item.version,
-    served_version: item.served_version,
-    error_code: item.error_code,
-    error_message: item.error_message,
+  const { type, title, metadata, additional_metadata, source, bytes } = asServed(item);
+  return pickFields(itemSchema, {
+    ...item,
+    type,
+    title,
     workflow: workflowIds.item(item),
-    metadata: shown.metadata,
-    additional_metadata: shown.additional_metadata,
+    metadata,
+    additional_metadata,
     source:
       source.kind === 'file'
-        ? { kind: 'file' as const, filename: source.filename, mime_type: source.mime_type, size: source.size }
-        : { kind: 'text' as const, size: shown.bytes ?? null },
-    created_at: item.created_at.toISOString(),
-    updated_at: item.updated_at.toISOString(),
-  };
+        ? { kind: 'file', filename: source.filename, mime_type: source.mime_type, size: source.size }
+        : { kind: 'text', size: bytes ?? null },
+  });
 }
 
 /** A chunk in an item's response; without the fields that its kind of document does not have. */
-export function describeChunk({
-  _id,
-  text,
-  code,
-  overlap,
-  headings,
-  page,
-  page_label,
-  slide,
-  slide_title,
-  sheet,
-  attachment,
-  rows,
-}: ChunkRecord) {
-  return {
-    chunk_id: _id,
-    text,
-    code,
-    overlap,
-    headings,
-    page,
-    page_label,
-    slide,
-    slide_title,
-    sheet,
-    attachment,
-    rows,
-  };
+export function describeChunk(chunk: ChunkRecord) {
+  return pickFields(itemChunkSchema, { ...chunk, chunk_id: chunk._id });
 }

@@ -5,7 +5,7 @@ import { ITEM_TYPES } from '../../domain/content/search.js';
 import { listSchema } from '../pagination.js';
 import { textRangesSchema } from '../text-ranges.js';
 
-const relationSchema = z
+export const relationSchema = z
   .object({
     source: z.string(),
     target: z.string(),
@@ -22,18 +22,17 @@ export const relationListSchema = listSchema(
   'A page may have fewer than `limit` relations without being the last page.',
 );
 
-export const entityListSchema = listSchema(
-  'entities',
-  z
-    .object({
-      name: z.string(),
-      type: z.string().meta({ examples: [...ENTITY_TYPES] }),
-      collection: z.string(),
-      source_id: z.string(),
-      mentions: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
-    })
-    .meta({ id: 'ItemEntity' }),
-);
+export const entitySchema = z
+  .object({
+    name: z.string(),
+    type: z.string().meta({ examples: [...ENTITY_TYPES] }),
+    collection: z.string(),
+    source_id: z.string(),
+    mentions: z.array(z.object({ chunk_id: z.string(), sentence: z.string() })),
+  })
+  .meta({ id: 'ItemEntity' });
+
+export const entityListSchema = listSchema('entities', entitySchema);
 
 const locationSchema = z
   .object({

@@ -10,8 +10,9 @@ import { sourceProcessing } from '../../storage/content/removed-items.js';
 import { contentOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import type { RequestState } from '../request-context.js';
-import { entityListSchema, relationListSchema } from './query-responses.js';
+import { entityListSchema, entitySchema, relationListSchema, relationSchema } from './query-responses.js';
 
 const operation = contentOperations('Context');
 
@@ -54,9 +55,7 @@ export function relationRoutes(deps: Dependencies): Router<RequestState> {
           deps.graph.listRelations(database._id, { refs, after: from, limit }),
         );
         const current = await withoutOutdated(deps.items, database, records, collection);
-        const relations = current.map(({ source, target, relation, collection: of, source_id, evidence }) => {
-          return { source, target, relation, collection: of, source_id, evidence };
-        });
+        const relations = current.map((relation) => pickFields(relationSchema, relation));
         respond({ relations, count: relations.length, next_cursor });
       },
     ),
@@ -80,9 +79,7 @@ export function relationRoutes(deps: Dependencies): Router<RequestState> {
         const { records, next_cursor } = await readPage(page, BY_ID, ({ from, limit }) =>
           deps.graph.listEntities(database._id, refs, { after: from, limit }),
         );
-        const entities = records.map(({ name, type, collection: of, source_id, mentions }) => {
-          return { name, type, collection: of, source_id, mentions };
-        });
+        const entities = records.map((entity) => pickFields(entitySchema, entity));
         respond({ entities, count: entities.length, next_cursor });
       },
     ),

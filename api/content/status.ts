@@ -8,8 +8,9 @@ import type { ItemRecord } from '../../storage/content/items.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { contentOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
+import { pickFields } from '../pick-fields.js';
 import type { RequestState } from '../request-context.js';
-import { statusesSchema } from './item-responses.js';
+import { itemStatusSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
 
@@ -37,7 +38,7 @@ export function statusRoutes(deps: Dependencies): Router<RequestState> {
         description: `Returns the items that \`id\` and \`ids\` name; without both, the newest ${NEWEST} items.`,
         query: statusQuerySchema,
         status: 200,
-        response: statusesSchema,
+        response: z.object({ statuses: z.array(itemStatusSchema) }),
         errors: ['DATABASE_NOT_FOUND', 'FILE_NOT_FOUND'],
       },
       async (ctx, { query: { database: name, collection, ids }, respond }) => {
@@ -78,17 +79,6 @@ function describeStatus(id: string, item: ItemRecord | undefined) {
       updated_at: null,
     };
   }
-  return {
-    id,
-    collection: item.collection,
-    indexing_status: item.indexing_status,
-    failed_step: item.indexing_status === 'errored' ? (item.failed_step ?? null) : null,
-    version: item.version,
-    served_version: item.served_version,
-    error_code: item.error_code,
-    error_message: item.error_message,
-    workflow: workflowIds.item(item),
-    created_at: item.created_at.toISOString(),
-    updated_at: item.updated_at.toISOString(),
-  };
+  const failed_step = item.indexing_status === 'errored' ? (item.failed_step ?? null) : null;
+  return pickFields(itemStatusSchema, { ...item, failed_step, workflow: workflowIds.item(item) });
 }

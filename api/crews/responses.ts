@@ -1,12 +1,13 @@
 /** Responses of the crew service. */
 import { z } from 'zod';
 import { type DeployedCrew, EXECUTION_ERROR_CODES, webhookFieldsOf } from '../../domain/crews/crews.js';
-import { DECIDER_KINDS, type TaskDecision } from '../../domain/crews/decisions.js';
+import { DECIDER_KINDS } from '../../domain/crews/decisions.js';
 import type { AgentStep } from '../../domain/crews/language-model.js';
 import { reviewUrl } from '../../domain/crews/review-links.js';
 import { CREW_TASK_STATUSES, EXECUTION_STATUSES } from '../../domain/crews/states.js';
-import { type CrewExecutionRecord, deadlineOf } from '../../storage/crews/execution-record.js';
+import { type CrewExecutionRecord, type CrewTaskRecord, deadlineOf } from '../../storage/crews/execution-record.js';
 import { listSchema } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 
 const model = z.string().meta({
   description: 'Name of the language model, or of the built-in stand-in that is used without one.',
@@ -132,23 +133,23 @@ const decisionSchema = z
   .meta({ id: 'CrewDecision' });
 const errorCode = z.enum(EXECUTION_ERROR_CODES).optional();
 
+const taskSchema = z
+  .object({
+    task_id: z.string(),
+    name: z.string(),
+    agent: z.string(),
+    status: z.enum(CREW_TASK_STATUSES),
+    output: z.string().optional(),
+    attempts: z.int(),
+    model: model.optional(),
+    decision: decisionSchema.optional().meta({ description: 'The latest decision on an output of the task.' }),
+  })
+  .meta({ id: 'CrewTask' });
+
 export const statusSchema = z
   .object({
     ...execution,
-    tasks: z.array(
-      z
-        .object({
-          task_id: z.string(),
-          name: z.string(),
-          agent: z.string(),
-          status: z.enum(CREW_TASK_STATUSES),
-          output: z.string().optional(),
-          attempts: z.int(),
-          model: model.optional(),
-          decision: decisionSchema.optional().meta({ description: 'The latest decision on an output of the task.' }),
-        })
-        .meta({ id: 'CrewTask' }),
-    ),
+    tasks: z.array(taskSchema),
     result: z.string().optional().meta({ description: 'With status `completed`: the output of the last task.' }),
     error: z.string().optional().meta({ description: 'With status `error`: the reason.' }),
     error_code: errorCode,
@@ -241,39 +242,28 @@ const waitingSchema = z
 
 export const waitingListSchema = listSchema('waiting', waitingSchema, 'The longest wait first.');
 
-function describeReview(execution: CrewExecutionRecord) {
-  const deadline = deadlineOf(execution);
-  return {
-    ...(execution.waiting_since ? { waiting_since: execution.waiting_since.toISOString() } : {}),
-    ...(deadline ? { deadline: deadline.toISOString() } : {}),
-  };
-}
-
 /** The receivers, as far as they are shown. */
 function describeReceivers({ urls, headers }: CrewExecutionRecord) {
   return { ...webhookFieldsOf(urls), ...(headers ? { webhookHeaderNames: headers.names } : {}) };
 }
 
-function describeError({ error_message, error_code }: CrewExecutionRecord) {
-  return {
-    ...(error_message === null ? {} : { error: error_message }),
-    ...(error_code ? { error_code } : {}),
-  };
-}
-
-function describeProgress({ _id, status, tasks, finished_at }: CrewExecutionRecord) {
+/** What the responses about an execution have in common. */
+function describeProgress(execution: CrewExecutionRecord) {
+  const { _id, tasks, finished_at, error_message, error_code, waiting_since } = execution;
   const unfinished = finished_at === null ? tasks.filter((task) => task.status !== 'completed') : [];
   // Tasks can run beside the one that waits.
   const current = unfinished.find((task) => task.status === 'pending_human_input') ?? unfinished[0];
+  const completed_tasks = tasks.filter((task) => task.status === 'completed').length;
   return {
+    ...execution,
     kickoff_id: _id,
     execution_id: _id,
-    status,
     current_task: current?.task_id ?? null,
-    progress: {
-      completed_tasks: tasks.filter((task) => task.status === 'completed').length,
-      total_tasks: tasks.length,
-    },
+    progress: { completed_tasks, total_tasks: tasks.length },
+    error: error_message ?? undefined,
+    error_code: error_code ?? undefined,
+    waiting_since: waiting_since ?? undefined,
+    deadline: deadlineOf(execution) ?? undefined,
   };
 }
 
@@ -284,68 +274,45 @@ function secondsOf({ created_at, finished_at }: CrewExecutionRecord, now: Date):
 
 /** An execution in a list. */
 export function describeListed(execution: CrewExecutionRecord, now: Date) {
-  const { created_at, finished_at } = execution;
-  return {
-    ...describeProgress(execution),
-    ...describeError(execution),
-    ...describeReview(execution),
-    created_at: created_at.toISOString(),
-    finished_at: finished_at?.toISOString() ?? null,
-    execution_time: secondsOf(execution, now),
-  };
+  const execution_time = secondsOf(execution, now);
+  return pickFields(executionSummarySchema, { ...describeProgress(execution), execution_time });
 }
 
 /** The outputs of an execution that wait for a person: one, at most. */
 export function describeWaiting(execution: CrewExecutionRecord, publicUrl: string | null) {
-  const { _id: execution_id, crew, tasks } = execution;
-  const of = { ...describeReview(execution), ...describeReceivers(execution) };
-  return tasks
+  const of = { ...describeProgress(execution), ...describeReceivers(execution) };
+  return execution.tasks
     .filter(({ status }) => status === 'pending_human_input')
     .map(({ task_id, agent, attempts: attempt, output }) => {
       const review_url = reviewUrl(publicUrl, execution, task_id);
-      return {
-        crew,
-        execution_id,
-        task_id,
-        agent,
-        attempt,
-        output: output ?? '',
-        ...of,
-        ...(review_url && { review_url }),
-      };
+      return pickFields(waitingSchema, { ...of, task_id, agent, attempt, output: output ?? '', review_url });
     });
 }
 
-function describeDecision({ attempt, is_approve, decided_at, decided_by }: TaskDecision) {
-  return { attempt, is_approve, decided_at: decided_at.toISOString(), ...(decided_by ? { decided_by } : {}) };
+function describeTask(task: CrewTaskRecord) {
+  return pickFields(taskSchema, {
+    ...task,
+    name: task.task_id,
+    output: task.output ?? undefined,
+    model: task.model ?? undefined,
+    decision: task.decision && pickFields(decisionSchema, task.decision),
+  });
 }
 
 /** The status of an execution. */
 export function describeExecution(execution: CrewExecutionRecord, now: Date, publicUrl: string | null) {
   const { status, tasks } = execution;
   const waiting = tasks.find((task) => task.status === 'pending_human_input');
-  const review_url = waiting && reviewUrl(publicUrl, execution, waiting.task_id);
   const models = [...new Set(tasks.flatMap(({ model }) => (model === null ? [] : [model])))];
-  return {
+  return pickFields(statusSchema, {
     ...describeProgress(execution),
-    tasks: tasks.map(({ task_id, agent, status, output, attempts, model, decision }) => ({
-      task_id,
-      name: task_id,
-      agent,
-      status,
-      ...(output === null ? {} : { output }),
-      attempts,
-      ...(model === null ? {} : { model }),
-      ...(decision ? { decision: describeDecision(decision) } : {}),
-    })),
-    ...(status === 'completed' ? { result: tasks.at(-1)!.output ?? '' } : {}),
-    ...describeError(execution),
-    ...describeReview(execution),
-    ...(review_url && { review_url }),
     ...describeReceivers(execution),
+    tasks: tasks.map(describeTask),
+    result: status === 'completed' ? (tasks.at(-1)!.output ?? '') : undefined,
+    review_url: waiting && reviewUrl(publicUrl, execution, waiting.task_id),
     model: models.join(', ') || null,
     execution_time: secondsOf(execution, now),
-  };
+  });
 }
 
 /** What a review page shows. */

@@ -10,6 +10,7 @@ import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Dependencies } from '../dependencies.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import type { RequestState } from '../request-context.js';
 import { rejectBlockedUrl } from '../validation.js';
 import { countRequest } from './authenticate.js';
@@ -50,17 +51,13 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
         const webhook_signing_secret =
           body.webhook_url === undefined ? null : await prepareWebhook(ctx.state.principal, body.webhook_url);
         const { record, clientSecret } = authentications.prepare(org, body, deps.now());
-        const created = {
+        const created = pickFields(createdSchema, {
+          ...record,
           authentication_id: record._id,
           // The only response that has it.
           client_secret: clientSecret,
-          ...(webhook_signing_secret === null ? {} : { webhook_signing_secret }),
-          status: record.status,
-          amount: record.amount,
-          currency: record.currency,
-          created_at: record.created_at.toISOString(),
-          expires_at: record.expires_at.toISOString(),
-        };
+          webhook_signing_secret: webhook_signing_secret ?? undefined,
+        });
         await respondWith(created, (tx) => authentications.add(record, tx));
         await startOrDefer(log, 'timer', { authentication_id: record._id }, () => starters.startExpiry(record));
       },

@@ -5,6 +5,7 @@ import { DECISION_EFFECTS, DECISION_SIGNALS } from '../../domain/payments/eligib
 import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
 import { listSchema } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import { shownOnce } from '../webhooks/signing-secret.js';
 
 const time = z.iso.datetime();
@@ -51,27 +52,22 @@ export const authenticationSchema = z
   })
   .meta({ id: 'Authentication' });
 
-export const authenticationListSchema = listSchema(
-  'authentications',
-  z.object({ ...payment, sdk_next_action: z.enum(SDK_NEXT_ACTIONS).nullable(), closed_at: time.nullable() }),
-);
+const authenticationSummarySchema = z.object({
+  ...payment,
+  sdk_next_action: z.enum(SDK_NEXT_ACTIONS).nullable(),
+  closed_at: time.nullable(),
+});
 
-/** The fields of an authentication that are not sealed. */
-function describePayment(record: AuthenticationRecord, now: Date) {
-  return {
-    authentication_id: record._id,
-    status: statusAt(record, now),
-    amount: record.amount,
-    currency: record.currency,
-    created_at: record.created_at.toISOString(),
-    expires_at: record.expires_at.toISOString(),
-    closed_at: record.closed_at?.toISOString() ?? null,
-  };
-}
+export const authenticationListSchema = listSchema('authentications', authenticationSummarySchema);
 
 /** An authentication in a list. */
 export function summariseAuthentication(record: AuthenticationRecord, now: Date) {
-  return { ...describePayment(record, now), sdk_next_action: record.check?.sdk_next_action ?? null };
+  return pickFields(authenticationSummarySchema, {
+    ...record,
+    authentication_id: record._id,
+    status: statusAt(record, now),
+    sdk_next_action: record.check?.sdk_next_action ?? null,
+  });
 }
 
 /** An authentication for the merchant's server. */
@@ -81,12 +77,13 @@ export async function describeAuthentication(
   now: Date,
 ) {
   const { customer = null, return_url = null, metadata = {} } = authentications.openDetails(record);
-  const { check, webhook_url } = record;
-  return {
-    ...describePayment(record, now),
+  const { check } = record;
+  return pickFields(authenticationSchema, {
+    ...record,
+    authentication_id: record._id,
+    status: statusAt(record, now),
     customer,
     return_url,
-    webhook_url,
     metadata,
     eligibility_check: check && {
       sdk_next_action: check.sdk_next_action,
@@ -94,7 +91,7 @@ export async function describeAuthentication(
       checked_at: check.checked_at.toISOString(),
       eligibility_check_data: await authentications.findCheckData(record, now),
     },
-  };
+  });
 }
 
 export const eligibilitySchema = z.object({ authentication_id: z.string(), sdk_next_action: z.enum(SDK_NEXT_ACTIONS) });

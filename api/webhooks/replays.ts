@@ -8,9 +8,10 @@ import type { ReplayRecord } from '../../storage/webhooks/replays.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
+import { pickFields } from '../pick-fields.js';
 import type { RequestState } from '../request-context.js';
 import { indexingDeliveryFilters } from './delivery-routes.js';
-import { describeReplay, replayAcceptedSchema, replaySchema } from './responses.js';
+import { replayAcceptedSchema, replaySchema } from './responses.js';
 
 const operation = contentOperations('Deliveries');
 
@@ -70,7 +71,7 @@ export function replayRoutes(deps: Dependencies): Router<RequestState> {
         const id = ctx.params.replay_id!;
         const replay = await replays.findForOrg(ctx.state.principal.org, id);
         if (!replay) throw new ServiceError('NOT_FOUND', `There is no replay "${id}".`);
-        respond(describeReplay(replay));
+        respond(pickFields(replaySchema, { ...replay, replay_id: id }));
       },
     ),
   );

@@ -5,9 +5,9 @@ import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks/events.j
 import { DELIVERY_STATES, REPLAY_STATUSES } from '../../domain/webhooks/states.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
-import type { ReplayRecord } from '../../storage/webhooks/replays.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { listSchema } from '../pagination.js';
+import { pickFields } from '../pick-fields.js';
 import { type SentRequest, sentRequestSchema } from '../sent-requests.js';
 import { shownOnce } from './signing-secret.js';
 
@@ -128,22 +128,13 @@ export const deliveryQueuedSchema = z.object({ delivery_id: z.string(), queued: 
 
 /** A delivery in a list; without address when the key may not read it. */
 export function describeDelivery(record: DeliveryRecord, isReadable: boolean) {
-  return {
+  return pickFields(deliverySchema, {
+    ...record,
     delivery_id: record._id,
-    doc_id: record.doc_id,
-    ...(record.crew === undefined ? {} : { crew: record.crew }),
-    status: record.status,
-    indexing_status: record.indexing_status,
-    event_type: record.event_type,
     url: isReadable ? record.url : null,
-    attempts: record.attempts,
-    error_code: record.error_code,
-    error_message: record.error_message,
     item_error_code: record.payload?.error_code ?? null,
     item_error_message: record.payload?.error_message ?? null,
-    created_at: record.created_at.toISOString(),
-    updated_at: record.updated_at.toISOString(),
-  };
+  });
 }
 
 /**
@@ -188,14 +179,3 @@ export const replaySchema = z
     updated_at: time,
   })
   .meta({ id: 'Replay' });
-
-export function describeReplay({ _id, status, matching, requeued, created_at, updated_at }: ReplayRecord) {
-  return {
-    replay_id: _id,
-    status,
-    matching,
-    requeued,
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-  };
-}
