@@ -62,9 +62,7 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
     aiJobOperation(
       { summary: 'Get an upload', status: 200, response: uploadedSchema, errors: ['FILE_NOT_FOUND'] },
       async (ctx, { respond }) => {
-        const upload = await deps.uploads.findForOrg(ctx.state.principal.org, ctx.params.file_id!);
-        if (!upload) throw notFound(ctx.params.file_id!);
-        respond(describeUpload(upload));
+        respond(describeUpload(await requireUpload(ctx.state.principal.org, ctx.params.file_id!)));
       },
     ),
   );
@@ -84,9 +82,7 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
       },
       async (ctx) => {
         const file_id = ctx.params.file_id!;
-        const upload = await deps.uploads.findForOrg(ctx.state.principal.org, file_id);
-        if (!upload) throw notFound(file_id);
-        const { filename, mime_type: type, size } = upload;
+        const { filename, mime_type: type, size } = await requireUpload(ctx.state.principal.org, file_id);
         const read = (start: number, end: number) => deps.files.read(file_id, { start, end });
         sendContent(ctx, { filename, type, size, read }, `"${file_id}"`);
       },
@@ -121,6 +117,12 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
   );
 
   return router;
+
+  async function requireUpload(org: string, fileId: string): Promise<UploadRecord> {
+    const upload = await deps.uploads.findForOrg(org, fileId);
+    if (!upload) throw notFound(fileId);
+    return upload;
+  }
 
   function add(upload: UploadRecord, tx: Parameters<Uploads['add']>[1]): Promise<void> {
     const use = { uploads: 1, stored_bytes: upload.size };

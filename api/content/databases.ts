@@ -47,34 +47,22 @@ const TENANTS = {
   errorCodeAliases: { DATABASE_NOT_FOUND: 'NOT_FOUND', DATABASE_ALREADY_EXISTS: 'INVALID_INPUT' },
 } as const satisfies { deprecated: Deprecation; errorCodeAliases: object };
 
-export const databaseRoutes = (deps: Dependencies) =>
-  routes(deps, {
-    path: '/databases',
-    parameter: 'database',
-    operation: contentOperations('Databases'),
-    plainOperation: plainOperations('Databases'),
-  });
+export const databaseRoutes = (deps: Dependencies) => routes(deps, 'Databases', 'database');
 
 /** The same routes with their deprecated names and codes. */
-export const tenantRoutes = (deps: Dependencies) =>
-  routes(deps, {
-    path: '/tenants',
-    parameter: 'tenant_id',
-    operation: contentOperations('Tenants', TENANTS),
-    plainOperation: plainOperations('Tenants', TENANTS),
-  });
+export const tenantRoutes = (deps: Dependencies) => routes(deps, 'Tenants', 'tenant_id', TENANTS);
 
-interface Naming {
-  path: string;
-  /** The path parameter that has the name of the database. */
-  parameter: string;
-  operation: ReturnType<typeof contentOperations>;
-  plainOperation: ReturnType<typeof plainOperations>;
-}
-
-function routes(deps: Dependencies, { path, parameter, operation, plainOperation }: Naming): Router<RequestState> {
+/** @param parameter the parameter of a path that has the name of the database */
+function routes(
+  deps: Dependencies,
+  tag: 'Databases' | 'Tenants',
+  parameter: string,
+  common?: typeof TENANTS,
+): Router<RequestState> {
   const { databases, contents } = deps;
-  const router = new Router<RequestState>({ prefix: path });
+  const operation = contentOperations(tag, common);
+  const plainOperation = plainOperations(tag, common);
+  const router = new Router<RequestState>({ prefix: `/${tag.toLowerCase()}` });
   const nameIn = (ctx: RequestContext & { params: Record<string, string> }) => ctx.params[parameter]!;
 
   router.post(

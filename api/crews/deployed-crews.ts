@@ -22,7 +22,7 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
 
   router.get(
     '/',
-    organisationOnly(),
+    organisationOnly,
     crewOperation({ summary: 'List crews', status: 200, response: crewsSchema }, (ctx, { respond }) =>
       respond({
         crews: [...crews().values()]
@@ -51,7 +51,7 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
 
   router.get(
     '/:crew/inputs',
-    ownCrewOnly(),
+    ownCrewOnly,
     crewOperation(
       { summary: 'List the inputs of a crew', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
       (ctx, { respond }) => respond(describeInputs(requireCrew(deps, ctx.state.principal.org, ctx.params.crew!))),
@@ -62,24 +62,20 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
 }
 
 /** Excludes keys of kind `crew_user`. @throws ServiceError FORBIDDEN */
-export function organisationOnly(): Middleware<RequestState> {
-  return (ctx, next) => {
-    requireOrganisation(ctx.state.principal);
-    return next();
-  };
-}
+export const organisationOnly: Middleware<RequestState> = (ctx, next) => {
+  requireOrganisation(ctx.state.principal);
+  return next();
+};
 
 /** Excludes keys of kind `crew_user` that were made for other crews. @throws ServiceError FORBIDDEN */
-export function ownCrewOnly(): Middleware<RequestState> {
-  return (ctx, next) => {
-    const { crews } = ctx.state.principal;
-    const { crew } = ctx.params as { crew?: string };
-    if (crews && crew !== undefined && !crews.includes(crew)) {
-      throw new ServiceError('FORBIDDEN', `This key was made for other crews than "${crew}".`);
-    }
-    return next();
-  };
-}
+export const ownCrewOnly: Middleware<RequestState> = (ctx, next) => {
+  const { crews } = ctx.state.principal;
+  const { crew } = ctx.params as { crew?: string };
+  if (crews && crew !== undefined && !crews.includes(crew)) {
+    throw new ServiceError('FORBIDDEN', `This key was made for other crews than "${crew}".`);
+  }
+  return next();
+};
 
 /** @throws ServiceError FORBIDDEN for a key of kind `crew_user` */
 export function requireOrganisation({ kind }: Principal): void {

@@ -65,7 +65,7 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
 
   router.get(
     '/:crew/executions',
-    organisationOnly(),
+    organisationOnly,
     crewOperation(
       {
         summary: 'List executions',

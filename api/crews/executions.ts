@@ -36,7 +36,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
 
   router.post(
     '/kickoff',
-    organisationOnly(),
+    organisationOnly,
     crewOperation(
       {
         summary: 'Start an execution',
@@ -86,7 +86,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
 
   router.get(
     '/:kickoff_id/status',
-    ownCrewOnly(),
+    ownCrewOnly,
     crewOperation(
       { summary: 'Get execution status', status: 200, response: statusSchema, errors: ['NOT_FOUND'] },
       async (ctx, { respond }) => {
@@ -100,7 +100,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
 
   router.get(
     '/:kickoff_id/tasks/:task_id/steps',
-    organisationOnly(),
+    organisationOnly,
     crewOperation(
       {
         summary: 'List the steps of a task',
@@ -126,7 +126,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
 
   router.post(
     '/:kickoff_id/cancel',
-    organisationOnly(),
+    organisationOnly,
     crewOperation(
       {
         summary: 'Cancel an execution',

@@ -41,7 +41,7 @@ export function resumeRoutes(deps: Dependencies): Router<RequestState> {
 
   router.post(
     '/resume',
-    ownCrewOnly(),
+    ownCrewOnly,
     crewOperation(
       {
         summary: 'Resume an execution',

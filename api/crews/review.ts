@@ -169,7 +169,7 @@ export function reviewLinkRoutes({ crewExecutions, publicUrl }: Dependencies): R
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
   router.delete(
     '/:kickoff_id/review-links',
-    organisationOnly(),
+    organisationOnly,
     crewOperation(
       {
         summary: 'Revoke the review links of an execution',

@@ -44,7 +44,7 @@ function crewSigningSecretRoutes(deps: Dependencies): Router<RequestState> {
     name: 'the signing secret for crews',
     signed: 'crews',
     description: 'Signs the callbacks of all crews of the organisation.',
-    middleware: [organisationOnly()],
+    middleware: [organisationOnly],
     set: (org, secret) => deps.crewSigningSecrets.set(org, secret),
     removal: {
       message: 'Signing secret deleted; callbacks are unsigned.',
