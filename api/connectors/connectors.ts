@@ -1,4 +1,4 @@
-import Router from '@koa/router';
+import Router, { type RouterContext } from '@koa/router';
 import { z } from 'zod';
 import {
   addressesOf,
@@ -8,7 +8,7 @@ import {
 } from '../../domain/connectors/connectors.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newConnectorId } from '../../domain/ids.js';
-import type { ConnectorRecord, Connectors } from '../../storage/connectors/connectors.js';
+import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { plainOperations } from '../content-operations.js';
@@ -90,10 +90,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
     '/:connector_id',
     operation(
       { summary: 'Get a connector', status: 200, response: connectorSchema, errors: ['CONNECTOR_NOT_FOUND'] },
-      async (ctx, { respond }) =>
-        respond(
-          describeConnector(await requireConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!)),
-        ),
+      async (ctx, { respond }) => respond(describeConnector(await requireConnector(deps, ctx))),
     ),
   );
 
@@ -115,7 +112,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
       },
       async (ctx, { body, respond }) => {
         const { org } = ctx.state.principal;
-        const before = await requireConnector(connectors, org, ctx.params.connector_id!);
+        const before = await requireConnector(deps, ctx);
         if (body.credentials && before.kind !== 's3') {
           throw new ServiceError('VALIDATION_ERROR', 'credentials: only connectors of kind s3 have credentials');
         }
@@ -128,7 +125,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
         });
         if (!updated) {
           // It exists, unless it was deleted in between.
-          await requireConnector(connectors, org, before._id);
+          await requireConnector(deps, ctx);
           throw new ServiceError(
             'VALIDATION_ERROR',
             'credentials: are required again, because settings name another endpoint, bucket or path_style',
@@ -205,10 +202,13 @@ function withoutUndefined<T extends object>(fields: T): { [Name in keyof T]: Exc
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
-/** @throws ServiceError CONNECTOR_NOT_FOUND */
-export async function requireConnector(connectors: Connectors, org: string, id: string): Promise<ConnectorRecord> {
-  const connector = await connectors.findForOrg(org, id);
-  if (!connector) throw notFound(id);
+/** The connector in the path of a request. @throws ServiceError CONNECTOR_NOT_FOUND */
+export async function requireConnector(
+  { connectors }: Dependencies,
+  { state, params }: RouterContext<RequestState>,
+): Promise<ConnectorRecord> {
+  const connector = await connectors.findForOrg(state.principal.org, params.connector_id!);
+  if (!connector) throw notFound(params.connector_id!);
   return connector;
 }
 

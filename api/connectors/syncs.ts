@@ -18,7 +18,7 @@ const BY_ADDRESS: ListOrder<{ _id: string }> = {
 /** Starting a sync of a connector, and the status of its syncs. */
 export function syncRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/connectors' });
-  const { connectors, resources, idempotencyKeys, starters } = deps;
+  const { resources, idempotencyKeys, starters } = deps;
 
   router.post(
     '/:connector_id/sync',
@@ -32,7 +32,7 @@ export function syncRoutes(deps: Dependencies): Router<RequestState> {
         idempotencyKeys,
       },
       async (ctx, { respond }) => {
-        const connector = await requireConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!);
+        const connector = await requireConnector(deps, ctx);
         // The schedule may not exist yet.
         if (connector.pending) await starters.applyConnector(connector);
         const { running } = await starters.describeSchedule(connector);
@@ -55,7 +55,7 @@ export function syncRoutes(deps: Dependencies): Router<RequestState> {
         errors: ['CONNECTOR_NOT_FOUND'],
       },
       async (ctx, { query, respond }) => {
-        const connector = await requireConnector(connectors, ctx.state.principal.org, ctx.params.connector_id!);
+        const connector = await requireConnector(deps, ctx);
         const { _id: id, org, sync } = connector;
         const ref = { org, connector: id };
         const [{ next, running }, { records, next_cursor }] = await Promise.all([

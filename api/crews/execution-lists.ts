@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { EXECUTION_STATUSES, type ExecutionStatus } from '../../domain/crews/states.js';
+import { EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import type { ListPosition } from '../../storage/crews/execution-lists.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 import type { Dependencies } from '../dependencies.js';
@@ -29,6 +29,7 @@ const LONGEST_WAIT_FIRST = byTime(({ waiting_since, created_at }) => waiting_sin
 const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
   status: z
     .enum([...EXECUTION_STATUSES, 'waiting'])
+    .transform((status) => (status === 'waiting' ? 'pending_human_input' : status))
     .optional()
     .meta({ description: '`waiting` is short for `pending_human_input`.' }),
 });
@@ -77,11 +78,7 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
       async (ctx, { query: { status, ...page }, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
-          crewExecutions.listForOrg(org, ctx.params.crew!, {
-            status: recordedStatus(status),
-            before: readPosition(from),
-            limit,
-          }),
+          crewExecutions.listForOrg(org, ctx.params.crew!, { status, before: readPosition(from), limit }),
         );
         const now = clock();
         respond({
@@ -94,8 +91,4 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
   );
 
   return router;
-}
-
-function recordedStatus(status: ExecutionStatus | 'waiting' | undefined): ExecutionStatus | undefined {
-  return status === 'waiting' ? 'pending_human_input' : status;
 }

@@ -1,4 +1,4 @@
-import Router from '@koa/router';
+import Router, { type RouterContext } from '@koa/router';
 import type { z } from 'zod';
 import type { Json } from '../../domain/canonical-json.js';
 import {
@@ -12,7 +12,6 @@ import {
 import { ServiceError } from '../../domain/errors.js';
 import type { OutboundClient } from '../../domain/outbound.js';
 import { type CrewExecutionRecord, newExecution } from '../../storage/crews/execution-record.js';
-import type { CrewExecutions } from '../../storage/crews/executions.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Dependencies } from '../dependencies.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
@@ -90,10 +89,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
     crewOperation(
       { summary: 'Get execution status', status: 200, response: statusSchema, errors: ['NOT_FOUND'] },
       async (ctx, { respond }) => {
-        const { org } = ctx.state.principal;
-        const { crew, kickoff_id } = ctx.params;
-        const execution = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
-        respond(describeExecution(execution, deps.now(), deps.publicUrl));
+        respond(describeExecution(await requireExecution(deps, ctx), deps.now(), deps.publicUrl));
       },
     ),
   );
@@ -112,9 +108,8 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
         errors: ['NOT_FOUND'],
       },
       async (ctx, { respond }) => {
-        const { org } = ctx.state.principal;
-        const { crew, kickoff_id, task_id: id } = ctx.params;
-        const { _id, tasks } = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
+        const id = ctx.params.task_id!;
+        const { _id, org, tasks } = await requireExecution(deps, ctx);
         const task = tasks.find(({ task_id }) => task_id === id);
         if (!task) throw new ServiceError('NOT_FOUND', `There is no task "${id}" in this execution.`);
         const { task_id, attempts: attempt } = task;
@@ -141,7 +136,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
         const { crew, kickoff_id } = ctx.params;
         const execution = await deps.crewExecutions.requestCancel(org, crew!, kickoff_id!);
         if (!execution) {
-          const { status } = await requireExecution(deps.crewExecutions, org, crew!, kickoff_id!);
+          const { status } = await requireExecution(deps, ctx);
           throw new ServiceError('INVALID_PARAMETERS', `The execution has already ended with status ${status}.`);
         }
         const { _id } = execution;
@@ -156,16 +151,16 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
 }
 
 /**
- * Finds an execution by its crew, which need not be deployed any more.
+ * Finds an execution of the crew in the path, which need not be deployed any more.
+ * @param id by default that in the path
  * @throws ServiceError NOT_FOUND
  */
 export async function requireExecution(
-  executions: CrewExecutions,
-  org: string,
-  crew: string,
-  id: string,
+  { crewExecutions }: Dependencies,
+  { state, params }: RouterContext<RequestState>,
+  id = params.kickoff_id!,
 ): Promise<CrewExecutionRecord> {
-  const execution = await executions.findForOrg(org, crew, id);
+  const execution = await crewExecutions.findForOrg(state.principal.org, params.crew!, id);
   if (!execution) throw new ServiceError('NOT_FOUND', `There is no execution "${id}".`);
   return execution;
 }

@@ -68,8 +68,8 @@ export function resumeRoutes(deps: Dependencies): Router<RequestState> {
         },
       },
       async (ctx, { body, respond }) => {
-        const { org, key_id, label } = ctx.state.principal;
-        const read = () => requireExecution(deps.crewExecutions, org, ctx.params.crew!, body.execution_id);
+        const { key_id, label } = ctx.state.principal;
+        const read = () => requireExecution(deps, ctx, body.execution_id);
         const execution = await read();
         const task = requireWaitingTask(execution, body);
         const urls = webhookUrlsOf(body);

@@ -165,7 +165,7 @@ function alreadyDecided(): ServiceError {
 }
 
 /** Revoking the links of an execution. */
-export function reviewLinkRoutes({ crewExecutions, publicUrl }: Dependencies): Router<RequestState> {
+export function reviewLinkRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/crews/:crew' });
   router.delete(
     '/:kickoff_id/review-links',
@@ -185,13 +185,13 @@ export function reviewLinkRoutes({ crewExecutions, publicUrl }: Dependencies): R
       async (ctx, { respond }) => {
         const { org } = ctx.state.principal;
         const { crew, kickoff_id } = ctx.params;
-        const execution = await crewExecutions.replaceReviewKey(org, crew!, kickoff_id!);
+        const execution = await deps.crewExecutions.replaceReviewKey(org, crew!, kickoff_id!);
         if (!execution) {
-          const { status } = await requireExecution(crewExecutions, org, crew!, kickoff_id!);
+          const { status } = await requireExecution(deps, ctx);
           throw new ServiceError('INVALID_PARAMETERS', `The execution has already ended with status ${status}.`);
         }
         const waiting = execution.tasks.find(({ status }) => status === 'pending_human_input');
-        const review_url = waiting && reviewUrl(publicUrl, execution, waiting.task_id);
+        const review_url = waiting && reviewUrl(deps.publicUrl, execution, waiting.task_id);
         const message = 'The review links so far are not valid any more.';
         respond({ execution_id: execution._id, ...(review_url && { review_url }), message });
       },
