@@ -1,4 +1,5 @@
 import { resembles } from '../../domain/similar-names.js';
+import type { Report } from './yaml-file.js';
 
 /** Settings of CrewAI that Postback does not honour. */
 interface UnsupportedSetting {
@@ -6,12 +7,6 @@ interface UnsupportedSetting {
   reason: string | null;
   /** Whether ignoring the setting would give wrong results: the crew is rejected. */
   wrong?: boolean;
-}
-
-/** The warnings and problems about the settings in a file, one line each. */
-export interface SettingFindings {
-  problems: string[];
-  warnings: string[];
 }
 
 const noEffect: UnsupportedSetting = { reason: null };
@@ -31,118 +26,86 @@ const pythonClass = rejected(
 const unchecked = rejected('the output would be used unchecked; set human_input, or check the output of the execution');
 const hierarchical = rejected('a hierarchical process is not supported; tasks run in their order, each by its agent');
 
+/** The same for several settings. */
+const all = (setting: UnsupportedSetting, ...names: string[]): Record<string, UnsupportedSetting> =>
+  Object.fromEntries(names.map((name) => [name, setting]));
+
 export const AGENT_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
-  verbose: noEffect,
-  cache: noEffect,
-  i18n: noEffect,
-  respect_context_window: noEffect,
-  use_stop_words: noEffect,
+  ...all(noEffect, 'verbose', 'cache', 'i18n', 'respect_context_window', 'use_stop_words', 'date_format'),
+  ...all(noEffect, 'max_reasoning_attempts', 'guardrail_max_retries'),
+  ...all(noMemory, 'memory', 'embedder'),
+  ...all(noKnowledge, 'knowledge', 'knowledge_sources'),
+  ...all(callbacks, 'step_callback', 'callbacks'),
+  ...all(ownPrompts, 'system_template', 'prompt_template', 'response_template', 'use_system_prompt'),
+  ...all(noCode, 'allow_code_execution', 'code_execution_mode'),
+  ...all(ignored('agents do not plan before they start'), 'reasoning', 'planning'),
+  ...all(remoteTools, 'apps', 'mcps'),
   allow_delegation: ignored('agents do not delegate; each does its own tasks'),
-  memory: noMemory,
-  embedder: noMemory,
-  knowledge: noKnowledge,
-  knowledge_sources: noKnowledge,
   max_rpm: rates,
   max_execution_time: ignored('a step has a time limit of its own'),
   max_retry_limit: ignored('transient errors are retried by a schedule of their own'),
   max_tokens: ignored('the model server sets the limit'),
   function_calling_llm: ignored('the model of the agent calls its tools'),
-  step_callback: callbacks,
-  callbacks,
-  system_template: ownPrompts,
-  prompt_template: ownPrompts,
-  response_template: ownPrompts,
-  use_system_prompt: ownPrompts,
   inject_date: ignored('the date is not added; pass it as an input'),
-  date_format: noEffect,
-  allow_code_execution: noCode,
-  code_execution_mode: noCode,
   multimodal: ignored('agents read text only'),
-  reasoning: ignored('agents do not plan before they start'),
-  planning: ignored('agents do not plan before they start'),
-  max_reasoning_attempts: noEffect,
-  apps: remoteTools,
-  mcps: remoteTools,
   guardrail: unchecked,
-  guardrail_max_retries: noEffect,
 };
 
 export const TASK_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
-  name: noEffect,
-  verbose: noEffect,
+  ...all(noEffect, 'name', 'verbose', 'create_directory', 'max_retries', 'guardrail_max_retries', 'security_config'),
+  ...all(noEffect, 'allow_crewai_trigger_context', 'converter_cls'),
+  ...all(pythonClass, 'output_json', 'output_pydantic', 'response_model'),
+  ...all(unchecked, 'guardrail', 'guardrails'),
   output_file: ignored('files are not written; the output is in the status and in the callbacks'),
-  create_directory: noEffect,
   markdown: ignored('ask for Markdown in expected_output'),
   callback: callbacks,
-  max_retries: noEffect,
-  guardrail_max_retries: noEffect,
   input_files: ignored('put the files into a database, and give the agent the tool query_database'),
-  security_config: noEffect,
-  allow_crewai_trigger_context: noEffect,
-  converter_cls: noEffect,
-  output_json: pythonClass,
-  output_pydantic: pythonClass,
-  response_model: pythonClass,
-  guardrail: unchecked,
-  guardrails: unchecked,
   condition: rejected('tasks are not conditional; the task would always run'),
 };
 
 /** Settings that CrewAI's users pass to the crew itself, in Python. */
 export const CREW_SETTINGS: Readonly<Record<string, UnsupportedSetting>> = {
-  name: noEffect,
-  verbose: noEffect,
-  cache: noEffect,
-  share_crew: noEffect,
-  tracing: noEffect,
+  ...all(noEffect, 'name', 'verbose', 'cache', 'share_crew', 'tracing', 'planning_llm'),
+  ...all(noMemory, 'memory', 'embedder'),
+  ...all(noKnowledge, 'knowledge', 'knowledge_sources'),
+  ...all(callbacks, 'step_callback', 'task_callback'),
+  ...all(hierarchical, 'manager_llm', 'manager_agent'),
   stream: ignored('follow the execution by its callbacks'),
-  memory: noMemory,
-  embedder: noMemory,
-  knowledge: noKnowledge,
-  knowledge_sources: noKnowledge,
   max_rpm: rates,
   planning: ignored('crews do not plan before they start'),
-  planning_llm: noEffect,
   function_calling_llm: ignored('the model of each agent calls its tools'),
   chat_llm: ignored('crews do not chat'),
-  step_callback: callbacks,
-  task_callback: callbacks,
   output_log_file: ignored('files are not written; the steps are in the callbacks'),
   prompt_file: ownPrompts,
-  manager_llm: hierarchical,
-  manager_agent: hierarchical,
 };
 
 /**
- * Looks for settings that are not honoured. A value of `false` or nothing, such as an empty list, changes nothing.
+ * Reports settings that are not honoured. A value of `false` or nothing, such as an empty list, changes nothing.
  * @param honoured the names of the settings that are
  * @param unsupported the other settings of CrewAI
  * @param foreignAllowed whether settings that nobody knows are ignored with a warning
- * @param at formats a message about a setting, with file and line
  */
 export function checkSettings(
   settings: object,
   honoured: readonly string[],
   unsupported: Readonly<Record<string, UnsupportedSetting>>,
   foreignAllowed: boolean,
-  at: (key: string, message: string) => string,
-): SettingFindings {
-  const findings: SettingFindings = { problems: [], warnings: [] };
+  report: Report,
+): void {
   for (const [key, value] of Object.entries(settings)) {
     if (honoured.includes(key)) continue;
     const known = Object.hasOwn(unsupported, key) ? unsupported[key] : undefined;
     if (known) {
       if (changesNothing(value) || known.reason === null) continue;
-      const list = known.wrong ? findings.problems : findings.warnings;
-      list.push(at(key, `${key} is not supported: ${known.reason}`));
+      const add = known.wrong ? report.problem : report.warn;
+      add([key], `${key} is not supported: ${known.reason}`);
       continue;
     }
     const meant = honoured.find((name) => resembles(name, key) && !isGivenText(settings, name));
-    if (meant) findings.problems.push(at(key, `unknown key "${key}"; did you mean "${meant}"?`));
-    else if (foreignAllowed) findings.warnings.push(at(key, `unknown key "${key}" is ignored`));
-    else findings.problems.push(at(key, `unknown key "${key}"`));
+    if (meant) report.problem([key], `unknown key "${key}"; did you mean "${meant}"?`);
+    else if (foreignAllowed) report.warn([key], `unknown key "${key}" is ignored`);
+    else report.problem([key], `unknown key "${key}"`);
   }
-  return findings;
 }
 
 /** Python's YAML, which CrewAI uses, also reads `no` and `off` as false. */

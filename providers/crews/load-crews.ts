@@ -1,9 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { z } from 'zod';
 import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
 import { type FilesOfCrew, parseCrew } from './parse-crew.js';
 import { agentsFile, crewFile, tasksFile } from './schemas.js';
-import { readOptionalYaml, readYaml } from './yaml-file.js';
+import { absentFile, type Findings, readYaml } from './yaml-file.js';
 
 /** The crews of a folder by name. */
 export interface LoadedCrews {
@@ -23,14 +24,14 @@ export function loadCrews(folder: string): LoadedCrews {
   const invalid = new Map<string, InvalidCrew>();
   for (const name of crewFolders(folder)) {
     const displayPath = join(basename(folder), name);
-    const problems: string[] = [];
+    const findings: Findings = { problems: [], warnings: [] };
     if (!CREW_NAME.test(name)) {
-      problems.push(`${displayPath}: the folder name of a crew may hold letters, digits, "_" and "-"`);
+      findings.problems.push(`${displayPath}: the folder name of a crew may hold letters, digits, "_" and "-"`);
     }
-    const { organisations, files } = readFiles(name, join(folder, name), displayPath, problems);
-    const crew = files && parseCrew(files, problems);
-    if (crew && problems.length === 0) crews.set(name, crew);
-    else invalid.set(name, { organisations, problems });
+    const { organisations, files } = readFiles(name, join(folder, name), displayPath, findings);
+    const crew = files && parseCrew(files, findings);
+    if (crew) crews.set(name, crew);
+    else invalid.set(name, { organisations, problems: findings.problems });
   }
   return { crews, invalid };
 }
@@ -48,15 +49,17 @@ function readFiles(
   name: string,
   folder: string,
   displayPath: string,
-  problems: string[],
+  findings: Findings,
 ): Pick<InvalidCrew, 'organisations'> & { files: FilesOfCrew | undefined } {
   const config = configFolder(folder);
-  const [agentsPath, tasksPath] = [join(config, 'agents.yaml'), join(config, 'tasks.yaml')];
+  const read = <Schema extends z.ZodType>(path: string, schema: Schema) =>
+    readYaml(join(folder, path), join(displayPath, path), schema, findings);
+  const agents = read(join(config, 'agents.yaml'), agentsFile);
+  const tasks = read(join(config, 'tasks.yaml'), tasksFile);
   const crewPath = existsSync(join(folder, 'crew.yaml')) ? 'crew.yaml' : join(config, 'crew.yaml');
-  const agents = readYaml(join(folder, agentsPath), join(displayPath, agentsPath), agentsFile, problems);
-  const tasks = readYaml(join(folder, tasksPath), join(displayPath, tasksPath), tasksFile, problems);
   const crewFilePath = join(displayPath, crewPath);
-  const crew = readOptionalYaml(join(folder, crewPath), crewFilePath, crewFile, problems, {});
+  const exists = existsSync(join(folder, crewPath));
+  const crew = exists ? read(crewPath, crewFile) : absentFile<z.output<typeof crewFile>>(crewFilePath, {}, findings);
   return {
     organisations: crew ? (crew.value.organisations ?? null) : [],
     files: agents && tasks && crew && { name, crewFilePath, agents, tasks, crew },

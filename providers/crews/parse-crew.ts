@@ -11,7 +11,7 @@ import {
 import { resembles } from '../../domain/similar-names.js';
 import { AGENT_SETTINGS, CREW_SETTINGS, checkSettings, TASK_SETTINGS } from './crewai-settings.js';
 import { AGENT_KEYS, type agentsFile, CREW_KEYS, type crewFile, TASK_KEYS, type tasksFile } from './schemas.js';
-import type { YamlFile } from './yaml-file.js';
+import { type Findings, type Report, within, type YamlFile } from './yaml-file.js';
 
 /** The files of a crew, each valid in itself. */
 export interface FilesOfCrew {
@@ -25,16 +25,14 @@ export interface FilesOfCrew {
 
 type TaskSettings = z.output<typeof tasksFile>[string];
 
-/** A task as both files describe it. */
-interface MergedTask {
+/** A task as both files describe it. Its report knows which file has a setting. */
+interface MergedTask extends Report {
   name: string;
   settings: TaskSettings;
   /** Its place in `crew.yaml`, if that lists it. */
   index: number | undefined;
   /** Whether `crew.yaml` has the setting. */
-  isOurs(key: string): boolean;
-  /** Formats a message about a setting, with the file that has it, and its line. */
-  problem(path: PropertyKey[], message: string): string;
+  isOurs(key: PropertyKey | undefined): boolean;
 }
 
 /** Model calls per attempt. */
@@ -42,39 +40,39 @@ const MAX_ITERATIONS = 50;
 
 /**
  * The crew that its files describe. `crew.yaml` wins over the other two.
- * @param problems receives what keeps the crew from running, each with file and line
+ * @param findings receives the problems and warnings of the files
  * @returns undefined when there are problems
  */
-export function parseCrew(files: FilesOfCrew, problems: string[]): DeployedCrew | undefined {
+export function parseCrew(files: FilesOfCrew, findings: Findings): DeployedCrew | undefined {
   const { name, agents, crew } = files;
-  const before = problems.length;
-  const warnings: string[] = [];
-  checkFiles(files, problems, warnings);
-  const tasks = mergeTasks(files, problems);
+  checkFiles(files);
+  const tasks = mergeTasks(files);
   const agentNames = Object.keys(agents.value);
-  const withoutAgent = agentNames.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
-  problems.push(...describeMissingAgents(files, withoutAgent, agentNames));
-  problems.push(...checkReferences(tasks, agentNames), ...checkReview(files, tasks, warnings));
-  const knownTools = checkTools(files, tasks, problems, warnings);
-  problems.push(...checkTexts(tasks), ...checkOutputs(tasks));
-  if (problems.length > before) return undefined;
+  checkMissingAgents(files, tasks, agentNames);
+  checkReferences(tasks, agentNames);
+  checkReview(files, tasks);
+  const knownTools = checkTools(files, tasks);
+  for (const task of tasks)
+    if (task.settings.description === undefined) task.problem([], `${task.name}.description is missing`);
+  for (const task of tasks) checkOutput(task);
+  if (findings.problems.length > 0) return undefined;
   const definition: Omit<CrewDefinition, 'inputs'> = {
     name,
     organisations: crew.value.organisations ?? null,
     databases: crew.value.databases ?? null,
     ...reviewOf(files),
     ...(crew.value.tools ? { tools: crew.value.tools } : {}),
-    agents: Object.entries(agents.value).map(([agent, { role, goal, backstory, tools = [], llm, max_iter }]) => {
-      return {
+    agents: Object.entries(agents.value).map(
+      ([agent, { role, goal, backstory, tools = [], llm = null, max_iter }]) => ({
         name: agent,
         role,
         goal,
         backstory,
         tools: knownTools(tools),
-        llm: llm ?? null,
+        llm,
         max_iter: Math.min(max_iter, MAX_ITERATIONS),
-      };
-    }),
+      }),
+    ),
     tasks: tasks.map(({ name: task, settings }, index): CrewTask => {
       const agent = settings.agent ?? agentNames[0]!;
       return {
@@ -91,7 +89,7 @@ export function parseCrew(files: FilesOfCrew, problems: string[]): DeployedCrew 
     }),
   };
   const inputs = inputsOf(definition);
-  return { ...definition, inputs, input_settings: inputSettings(files, inputs, warnings), warnings };
+  return { ...definition, inputs, input_settings: inputSettings(files, inputs), warnings: findings.warnings };
 }
 
 /** Whether a setting is a JSON schema; in CrewAI's files it is the name of a Python class. */
@@ -114,41 +112,35 @@ function withoutOutputs({
 }
 
 /** Reports the settings of all three files that are not honoured. */
-function checkFiles({ agents, tasks, crew }: FilesOfCrew, problems: string[], warnings: string[]): void {
-  const add = (found: ReturnType<typeof checkSettings>) => {
-    problems.push(...found.problems);
-    warnings.push(...found.warnings);
-  };
-  const described = (crew.value.tasks ?? []).filter(({ output_json }) => isSchema(output_json));
-  const withSchema = new Set(described.map(({ task }) => task));
+function checkFiles({ agents, tasks, crew }: FilesOfCrew): void {
+  const listed = crew.value.tasks ?? [];
+  const withSchema = new Set(listed.filter(({ output_json }) => isSchema(output_json)).map(({ task }) => task));
   for (const [agent, settings] of Object.entries(agents.value)) {
-    const at = (key: string, message: string) => agents.problem([agent, key], `${agent}: ${message}`);
-    add(checkSettings(settings, AGENT_KEYS, AGENT_SETTINGS, true, at));
-    if (settings.max_iter > MAX_ITERATIONS) {
-      warnings.push(at('max_iter', `max_iter is ${settings.max_iter}, and ${MAX_ITERATIONS} is used`));
-    }
+    const report = within(agents, [agent], `${agent}: `);
+    checkSettings(settings, AGENT_KEYS, AGENT_SETTINGS, true, report);
+    if (settings.max_iter > MAX_ITERATIONS)
+      report.warn(['max_iter'], `max_iter is ${settings.max_iter}, and ${MAX_ITERATIONS} is used`);
   }
   for (const [task, settings] of Object.entries(tasks.value)) {
-    const at = (key: string, message: string) => tasks.problem([task, key], `${task}: ${message}`);
     const own = withSchema.has(task) ? withoutOutputs(settings) : settings;
-    add(checkSettings(own, honouredKeys(settings), TASK_SETTINGS, true, at));
+    checkSettings(own, honouredKeys(settings), TASK_SETTINGS, true, within(tasks, [task], `${task}: `));
   }
-  for (const [index, settings] of (crew.value.tasks ?? []).entries()) {
-    const at = (key: string, message: string) => crew.problem(['tasks', index, key], `${settings.task}: ${message}`);
-    add(checkSettings(settings, ['task', ...honouredKeys(settings)], TASK_SETTINGS, false, at));
+  for (const [index, settings] of listed.entries()) {
+    const report = within(crew, ['tasks', index], `${settings.task}: `);
+    checkSettings(settings, ['task', ...honouredKeys(settings)], TASK_SETTINGS, false, report);
   }
-  add(checkSettings(crew.value, CREW_KEYS, CREW_SETTINGS, false, (key, message) => crew.problem([key], message)));
+  checkSettings(crew.value, CREW_KEYS, CREW_SETTINGS, false, crew);
 }
 
 /**
  * The tasks with the settings of both files. Tasks that `crew.yaml` names run in its order; the others keep their places.
  */
-function mergeTasks({ tasks, crew }: FilesOfCrew, problems: string[]): MergedTask[] {
+function mergeTasks({ tasks, crew }: FilesOfCrew): MergedTask[] {
   const named = new Map<string, number>();
   for (const [index, { task }] of (crew.value.tasks ?? []).entries()) {
-    const at = (message: string) => problems.push(crew.problem(['tasks', index, 'task'], message));
-    if (!Object.hasOwn(tasks.value, task)) at(`tasks.${index}.task names "${task}", which is not in tasks.yaml`);
-    else if (named.has(task)) at(`tasks.${index}.task names "${task}" again`);
+    const report = within(crew, ['tasks', index, 'task'], `tasks.${index}.task names "${task}"`);
+    if (!Object.hasOwn(tasks.value, task)) report.problem([], ', which is not in tasks.yaml');
+    else if (named.has(task)) report.problem([], ' again');
     else named.set(task, index);
   }
   const inOrder = [...named.keys()];
@@ -157,42 +149,40 @@ function mergeTasks({ tasks, crew }: FilesOfCrew, problems: string[]): MergedTas
   return order.map((name) => {
     const index = named.get(name);
     const { task: _name, ...own } = index === undefined ? { task: name } : crew.value.tasks![index]!;
+    const isOurs = (key: PropertyKey | undefined) => key !== undefined && Object.hasOwn(own, key);
+    const [ours, theirs] = [within(crew, ['tasks', index!]), within(tasks, [name])];
     return {
       name,
       settings: { ...tasks.value[name]!, ...own } as TaskSettings,
       index,
-      isOurs: (key) => Object.hasOwn(own, key),
-      problem: (path, message) =>
-        Object.hasOwn(own, path[0]!)
-          ? crew.problem(['tasks', index!, ...path], message)
-          : tasks.problem([name, ...path], message),
+      isOurs,
+      problem: (path, message) => (isOurs(path[0]) ? ours : theirs).problem(path, message),
+      warn: (path, message) => (isOurs(path[0]) ? ours : theirs).warn(path, message),
     };
   });
 }
 
-/** The messages for tasks without an agent, with the lines that name it. */
-function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: string[]): string[] {
-  const listed = tasks.flatMap(({ name, index }) =>
-    index === undefined
-      ? []
-      : [files.crew.problem(['tasks', index], `${name}.agent is missing; the agents are ${agents.join(', ')}`)],
-  );
-  const unlisted = tasks.filter(({ index }) => index === undefined);
-  if (unlisted.length === 0) return listed;
-  const names = unlisted.map(({ name }) => `${name}.agent`);
-  const [first, last] = [names[0]!, names.at(-1)!];
-  const missing = names.length === 1 ? `${first} is` : `${names.slice(0, -1).join(', ')} and ${last} are`;
-  // A second "tasks" would be a mistake, and the order of the list is that of the tasks.
-  const hasList = files.crew.value.tasks !== undefined;
-  const place = hasList
-    ? `under "tasks" in ${files.crewFilePath}, in the order of the tasks`
-    : `in ${files.crewFilePath}`;
-  const lines = [
-    files.tasks.problem([unlisted[0]!.name], `${missing} missing; name the agents ${place}:`),
-    ...(hasList ? [] : ['tasks:']),
-    ...unlisted.flatMap(({ name }) => [`  - task: ${name}`, `    agent: # ${agents.join(', ')}`]),
-  ];
-  return [lines.join('\n'), ...listed];
+/** Reports tasks without an agent, with the lines that name it. A single agent does all tasks. */
+function checkMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: string[]): void {
+  const missing = agents.length > 1 ? tasks.filter(({ settings }) => settings.agent === undefined) : [];
+  const unlisted = missing.filter(({ index }) => index === undefined).map(({ name }) => name);
+  if (unlisted.length > 0) {
+    const names = new Intl.ListFormat('en-GB').format(unlisted.map((name) => `${name}.agent`));
+    // A second "tasks" would be a mistake, and the order of the list is that of the tasks.
+    const hasList = files.crew.value.tasks !== undefined;
+    const place = `in ${files.crewFilePath}`;
+    const lines = [
+      `${names} ${unlisted.length === 1 ? 'is' : 'are'} missing; name the agents ` +
+        `${hasList ? `under "tasks" ${place}, in the order of the tasks` : place}:`,
+      ...(hasList ? [] : ['tasks:']),
+      ...unlisted.flatMap((name) => [`  - task: ${name}`, `    agent: # ${agents.join(', ')}`]),
+    ];
+    files.tasks.problem([unlisted[0]!], lines.join('\n'));
+  }
+  for (const { name, index } of missing) {
+    if (index !== undefined)
+      files.crew.problem(['tasks', index], `${name}.agent is missing; the agents are ${agents.join(', ')}`);
+  }
 }
 
 /**
@@ -200,78 +190,52 @@ function describeMissingAgents(files: FilesOfCrew, tasks: MergedTask[], agents: 
  * crew runs without them. In `crew.yaml`, or with a spelling mistake, they keep the crew from running.
  * @returns a function that keeps the known tools of a list
  */
-function checkTools({ agents, crew }: FilesOfCrew, tasks: MergedTask[], problems: string[], warnings: string[]) {
+function checkTools({ agents, crew }: FilesOfCrew, tasks: MergedTask[]) {
   const described = Object.keys(crew.value.tools ?? {});
   const known: string[] = [...CREW_TOOLS, ...described];
   const describe = 'describe others under "tools" in crew.yaml';
-  const check = (
-    place: string,
-    names: readonly string[] = [],
-    ours: boolean,
-    at: (index: number, text: string) => string,
-  ) => {
+  const check = (place: string, names: readonly string[] = [], ours: boolean, report: Report) => {
     for (const [index, tool] of names.entries()) {
       if (known.includes(tool)) continue;
       const meant = known.find((name) => resembles(name, tool));
-      const where = `${place}.tools.${index}`;
-      if (meant) problems.push(at(index, `${where}: unknown tool "${tool}"; did you mean "${meant}"?`));
-      else if (ours)
-        problems.push(at(index, `${where} is not a tool; the tools are ${known.join(' and ')}; ${describe}`));
-      else
-        warnings.push(
-          at(
-            index,
-            `${where}: the tool "${tool}" is a function in Python, and the agent works without it; ${describe}`,
-          ),
-        );
+      const { problem, warn } = within(report, ['tools', index], `${place}.tools.${index}`);
+      if (meant) problem([], `: unknown tool "${tool}"; did you mean "${meant}"?`);
+      else if (ours) problem([], ` is not a tool; the tools are ${known.join(' and ')}; ${describe}`);
+      else warn([], `: the tool "${tool}" is a function in Python, and the agent works without it; ${describe}`);
     }
   };
   for (const tool of described) {
-    if (!(CREW_TOOLS as readonly string[]).includes(tool)) continue;
-    problems.push(crew.problem(['tools', tool], `tools.${tool} has the name of a built-in tool`));
+    if ((CREW_TOOLS as readonly string[]).includes(tool))
+      crew.problem(['tools', tool], `tools.${tool} has the name of a built-in tool`);
   }
-  for (const [agent, { tools }] of Object.entries(agents.value)) {
-    check(agent, tools, false, (index, message) => agents.problem([agent, 'tools', index], message));
-  }
-  for (const { name, settings, isOurs, problem } of tasks) {
-    check(name, settings.tools, isOurs('tools'), (index, message) => problem(['tools', index], message));
-  }
+  for (const [agent, { tools }] of Object.entries(agents.value)) check(agent, tools, false, within(agents, [agent]));
+  for (const task of tasks) check(task.name, task.settings.tools, task.isOurs('tools'), task);
   return (names: readonly string[] = []) => names.filter((tool) => known.includes(tool));
 }
 
-/** Finds tasks that no file describes. */
-function checkTexts(tasks: MergedTask[]): string[] {
-  return tasks.flatMap(({ name, settings: { description }, problem }) =>
-    description === undefined ? [problem([], `${name}.description is missing`)] : [],
-  );
-}
-
-function checkOutputs(tasks: MergedTask[]): string[] {
-  return tasks.flatMap(({ name, settings: { output_json }, problem }) => {
-    if (!isSchema(output_json)) return [];
-    try {
-      z.fromJSONSchema(output_json);
-      return [];
-    } catch (error) {
-      return [problem(['output_json'], `${name}.output_json is not a JSON schema: ${(error as Error).message}`)];
-    }
-  });
+function checkOutput({ name, settings: { output_json }, problem }: MergedTask): void {
+  if (!isSchema(output_json)) return;
+  try {
+    z.fromJSONSchema(output_json);
+  } catch (error) {
+    problem(['output_json'], `${name}.output_json is not a JSON schema: ${(error as Error).message}`);
+  }
 }
 
 /** Finds unknown agents, and context that is not an earlier task, which also excludes cycles. */
-function checkReferences(tasks: MergedTask[], agents: string[]): string[] {
+function checkReferences(tasks: MergedTask[], agents: string[]): void {
   const names = tasks.map(({ name }) => name);
-  return tasks.flatMap(({ name, settings: { agent, context = [] }, problem }, position) => [
-    ...(agent === undefined || agents.includes(agent)
-      ? []
-      : [problem(['agent'], `${name}.agent names "${agent}", which is not in agents.yaml`)]),
-    ...context.flatMap((earlier, n) => {
+  for (const [position, { name, settings, problem }] of tasks.entries()) {
+    const { agent, context = [] } = settings;
+    if (agent !== undefined && !agents.includes(agent))
+      problem(['agent'], `${name}.agent names "${agent}", which is not in agents.yaml`);
+    for (const [n, earlier] of context.entries()) {
       const index = names.indexOf(earlier);
-      if (index >= 0 && index < position) return [];
+      if (index >= 0 && index < position) continue;
       const reason = index < 0 ? 'which is not in tasks.yaml' : index === position ? 'the task itself' : 'a later task';
-      return [problem(['context', n], `${name}.context names "${earlier}", ${reason}`)];
-    }),
-  ]);
+      problem(['context', n], `${name}.context names "${earlier}", ${reason}`);
+    }
+  }
 }
 
 /** The earlier tasks; for an async task, without the async tasks right before it, which run at the same time. */
@@ -284,25 +248,20 @@ function defaultContext(tasks: MergedTask[], index: number): string[] {
 }
 
 /** Finds waits for people that cannot work, and settings for waits that never happen. */
-function checkReview({ crew }: FilesOfCrew, tasks: MergedTask[], warnings: string[]): string[] {
+function checkReview({ crew }: FilesOfCrew, tasks: MergedTask[]): void {
   const { deadline, reminder, on_deadline } = crew.value;
   const people = tasks.some(({ settings }) => settings.human_input);
   for (const key of ['deadline', 'reminder'] as const) {
-    if (crew.value[key] !== undefined && !people) warnings.push(crew.problem([key], `no task has human_input`));
+    if (crew.value[key] !== undefined && !people) crew.warn([key], 'no task has human_input');
   }
-  if (on_deadline !== undefined && deadline === undefined) {
-    warnings.push(crew.problem(['on_deadline'], 'on_deadline has no effect without a deadline'));
+  if (on_deadline !== undefined && deadline === undefined)
+    crew.warn(['on_deadline'], 'on_deadline has no effect without a deadline');
+  if (deadline !== undefined && reminder !== undefined && reminder >= deadline)
+    crew.problem(['reminder'], 'reminder must be shorter than the deadline');
+  for (const { name, settings, problem } of tasks) {
+    if (settings.async_execution && settings.human_input)
+      problem(['async_execution'], `${name}: a task with human_input cannot be async`);
   }
-  return [
-    ...(deadline !== undefined && reminder !== undefined && reminder >= deadline
-      ? [crew.problem(['reminder'], 'reminder must be shorter than the deadline')]
-      : []),
-    ...tasks.flatMap(({ name, settings, problem }) =>
-      settings.async_execution && settings.human_input
-        ? [problem(['async_execution'], `${name}: a task with human_input cannot be async`)]
-        : [],
-    ),
-  ];
 }
 
 function reviewOf({ crew }: FilesOfCrew): { review?: CrewReview } {
@@ -320,10 +279,10 @@ function inputsOf({ agents, tasks }: Omit<CrewDefinition, 'inputs'>): string[] {
 }
 
 /** What `crew.yaml` says about inputs. Defaults that are not text become JSON, as in a kickoff. */
-function inputSettings({ crew }: FilesOfCrew, inputs: string[], warnings: string[]): DeployedCrew['input_settings'] {
+function inputSettings({ crew }: FilesOfCrew, inputs: string[]): DeployedCrew['input_settings'] {
   const described = Object.entries(crew.value.inputs ?? {});
   for (const [name] of described) {
-    if (!inputs.includes(name)) warnings.push(crew.problem(['inputs', name], `no text of the crew has {${name}}`));
+    if (!inputs.includes(name)) crew.warn(['inputs', name], `no text of the crew has {${name}}`);
   }
   return Object.fromEntries(
     described.map(([name, { description = null, default: value }]) => {

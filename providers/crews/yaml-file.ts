@@ -1,87 +1,111 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { type Document, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import { readFileSync } from 'node:fs';
+import {
+  type Alias,
+  type Document,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+} from 'yaml';
 import type { z } from 'zod';
 
 type Path = readonly PropertyKey[];
 
-/** The value of a YAML file, with the line numbers of its parts. */
-export interface YamlFile<T> {
-  value: T;
-  /** Formats `<file>:<line>: <message>`. @param path to a value; the line is that of the nearest existing value */
-  problem(path: Path, message: string): string;
+/** What is wrong with the files of a crew, each with file and line. */
+export interface Findings {
+  /** What keeps the crew from running. */
+  problems: string[];
+  /** What is ignored. */
+  warnings: string[];
 }
 
-/** As `readYaml`, for a file that need not exist. @param absent the value without the file */
-export function readOptionalYaml<Schema extends z.ZodType>(
-  path: string,
-  displayPath: string,
-  schema: Schema,
-  problems: string[],
-  absent: z.output<Schema>,
-): YamlFile<z.output<Schema>> | undefined {
-  if (existsSync(path)) return readYaml(path, displayPath, schema, problems);
-  return { value: absent, problem: (_path, message) => `${displayPath}:1: ${message}` };
+/** Adds findings about a file: `<file>:<line>: <message>`. The line is that of the nearest existing value of the path. */
+export interface Report {
+  problem(path: Path, message: string): void;
+  warn(path: Path, message: string): void;
+}
+
+/** The value of a YAML file, with a report that knows the lines of its parts. */
+export type YamlFile<T> = Report & { value: T };
+
+function reportOn(displayPath: string, lineOf: (path: Path) => number, { problems, warnings }: Findings): Report {
+  const format = (path: Path, message: string) => `${displayPath}:${lineOf(path)}: ${message}`;
+  return {
+    problem: (path, message) => void problems.push(format(path, message)),
+    warn: (path, message) => void warnings.push(format(path, message)),
+  };
+}
+
+/** A report on a part of a file. @param prefix put before each message */
+export function within(report: Report, place: Path, prefix = ''): Report {
+  return {
+    problem: (path, message) => report.problem([...place, ...path], `${prefix}${message}`),
+    warn: (path, message) => report.warn([...place, ...path], `${prefix}${message}`),
+  };
+}
+
+/** A file that does not exist, with the value that this means. */
+export function absentFile<T>(displayPath: string, value: T, findings: Findings): YamlFile<T> {
+  return { value, ...reportOn(displayPath, () => 1, findings) };
 }
 
 /**
  * Reads and validates a YAML file.
  * @param displayPath the file's name in messages
- * @param problems receives the problems of the file, one line each
+ * @param findings receives the problems of the file, one line each
  * @returns undefined when there are problems
  */
 export function readYaml<Schema extends z.ZodType>(
   path: string,
   displayPath: string,
   schema: Schema,
-  problems: string[],
+  findings: Findings,
 ): YamlFile<z.output<Schema>> | undefined {
+  const lines = new LineCounter();
+  const fail = (offset: number | null, message: string): undefined => {
+    const line = offset === null ? 1 : lines.linePos(offset).line;
+    findings.problems.push(`${displayPath}:${line}: ${message}`);
+  };
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch {
-    problems.push(`${displayPath}:1: the file is missing or cannot be read`);
-    return undefined;
+    return fail(null, 'the file is missing or cannot be read');
   }
-  const lines = new LineCounter();
   // Python's YAML, which CrewAI uses, merges `<<: *anchor`.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
-  const at = (line: number, message: string) => `${displayPath}:${line}: ${message}`;
-  if (document.errors.length > 0) {
-    for (const { code, pos, message } of document.errors) {
-      const twice = `the key "${keyAt(text, pos[0])}" is there twice; Python takes the last one, and the other is lost`;
-      problems.push(at(lines.linePos(pos[0]).line, code === 'DUPLICATE_KEY' ? twice : message));
-    }
-    return undefined;
+  for (const { code, pos, message } of document.errors) {
+    const twice = `the key "${keyAt(text, pos[0])}" is there twice; Python takes the last one, and the other is lost`;
+    fail(pos[0], code === 'DUPLICATE_KEY' ? twice : message);
   }
-  if (document.contents === null) {
-    problems.push(at(1, 'the file is empty'));
-    return undefined;
-  }
-  const problem = (path: Path, message: string) => at(lines.linePos(offsetOf(document.contents, path)).line, message);
+  if (document.errors.length > 0) return undefined;
+  if (document.contents === null) return fail(null, 'the file is empty');
   const alias = unknownAlias(document);
-  if (alias) {
-    const message = `"*" starts a reference, and there is no anchor "${alias.name}"; put a text in quotes`;
-    problems.push(at(lines.linePos(alias.offset).line, message));
-    return undefined;
-  }
+  if (alias)
+    return fail(
+      alias.range?.[0] ?? 0,
+      `"*" starts a reference, and there is no anchor "${alias.source}"; put a text in quotes`,
+    );
   let content: unknown;
   try {
     content = document.toJS();
   } catch (error) {
-    problems.push(at(1, (error as Error).message));
-    return undefined;
+    return fail(null, (error as Error).message);
   }
+  const report = reportOn(displayPath, (place) => lines.linePos(offsetOf(document.contents, place)).line, findings);
   const result = schema.safeParse(content, { reportInput: true });
-  if (result.success) return { value: result.data, problem };
+  if (result.success) return { value: result.data, ...report };
   for (const issue of result.error.issues) {
     if (issue.code === 'unrecognized_keys') {
-      problems.push(...issue.keys.map((key) => problem([...issue.path, key], `unknown key "${key}"`)));
+      for (const key of issue.keys) report.problem([...issue.path, key], `unknown key "${key}"`);
     } else {
       const missing = issue.code === 'invalid_type' && issue.input === undefined;
-      const field = issue.path.map(String).join('.');
-      problems.push(
-        problem(issue.path, `${field === '' ? 'the file' : field} ${missing ? 'is missing' : messageOf(issue)}`),
-      );
+      const field = issue.path.map(String).join('.') || 'the file';
+      report.problem(issue.path, `${field} ${missing ? 'is missing' : messageOf(issue)}`);
     }
   }
   return undefined;
@@ -93,12 +117,12 @@ function keyAt(text: string, offset: number): string {
 }
 
 /** A reference to nothing, such as `role: **Clerk**`, which the parser does not count as an error. */
-function unknownAlias(document: Document): { name: string; offset: number } | undefined {
-  let found: { name: string; offset: number } | undefined;
+function unknownAlias(document: Document): Alias | undefined {
+  let found: Alias | undefined;
   visit(document, {
     Alias(_key, alias) {
       if (alias.resolve(document) !== undefined) return undefined;
-      found = { name: alias.source, offset: alias.range?.[0] ?? 0 };
+      found = alias;
       return visit.BREAK;
     },
   });
