@@ -12,7 +12,7 @@ import { chunkSections } from '../../domain/content/chunking.js';
 import { ServiceError } from '../../domain/errors.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { createForeignParser } from '../../providers/connectors/parsing/index.js';
-import type { Parsing } from '../../providers/connectors/parsing/worker.js';
+import type { ParseInput, ParseKind } from '../../providers/connectors/parsing/worker.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
 import { detectFileKind } from '../../providers/extraction/index.js';
 import { READ } from '../../test/fixtures/file-set.js';
@@ -72,7 +72,7 @@ export async function files({ slow }: { slow: boolean }): Promise<Target> {
 }
 
 const SITE = 'https://site.example/';
-const LISTINGS: { kind: keyof Parsing; text: string }[] = [
+const LISTINGS: { kind: ParseKind; text: string }[] = [
   {
     kind: 'sitemap',
     text: `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>${SITE}one</loc><lastmod>2026-05-01</lastmod></url><url><loc>${SITE}two</loc></url></urlset>`,
@@ -113,7 +113,7 @@ export function listings(): Target {
     async read(bytes, kind) {
       writeFileSync(path, bytes);
       const text = bytes.toString();
-      const inputs: { [Kind in keyof Parsing]: Parsing[Kind]['input'] } = {
+      const inputs: { [Kind in ParseKind]: ParseInput<Kind> } = {
         sitemap: { path, url: `${SITE}sitemap.xml` },
         feed: { path, base: SITE, contents: null },
         s3: { text },
@@ -122,7 +122,7 @@ export function listings(): Target {
         robots: { robots: text, page: `${SITE}private/page.html` },
       };
       try {
-        await parser.parse(kind as keyof Parsing, inputs[kind as keyof Parsing], new AbortController().signal);
+        await parser.parse(kind as ParseKind, inputs[kind as ParseKind], new AbortController().signal);
       } catch (error) {
         if (!(error instanceof SourceError) || /too much time|ends the process/.test(error.message)) throw error;
       }

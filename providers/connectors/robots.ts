@@ -35,7 +35,7 @@ export function createRobots({ requests, parser }: Pick<SourceTools, 'requests' 
   }
 
   async function judge(robots: string, page: string, signal: AbortSignal) {
-    if (robots.length <= SMALL) return judgePage(robots, page);
+    if (robots.length <= SMALL) return judgePage({ robots, page });
     return parser.parse('robots', { robots, page }, signal).catch((error: unknown) => {
       throw error instanceof SourceError ? new SourceError('ROBOTS_UNAVAILABLE') : error;
     });

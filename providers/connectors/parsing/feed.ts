@@ -22,12 +22,19 @@ const MAX_ENTRIES = 10_000;
 const MAX_TITLE = 500;
 const MAX_URL = 2_048;
 
+interface FeedFile {
+  path: string;
+  /** Its address. */
+  base: string;
+  /** File to which the content of each entry is written as an HTML page; null: nothing is written. */
+  contents: string | null;
+}
+
 /**
  * Reads the entries of an RSS, RDF or Atom feed.
- * @param contents file to which the content of each entry is written as an HTML page; null: nothing is written
  * @throws SourceError INVALID_LISTING, TOO_LARGE
  */
-export async function readFeed(path: string, base: string, contents: string | null): Promise<FeedEntry[]> {
+export async function readFeed({ path, base, contents }: FeedFile): Promise<FeedEntry[]> {
   const pieces: Buffer[] = [];
   for await (const piece of readListing(path)) pieces.push(piece);
   const text = decode(Buffer.concat(pieces));

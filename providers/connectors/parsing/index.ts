@@ -1,15 +1,11 @@
-import { SourceError } from '../../../domain/connectors/connectors.js';
+import { type ResourceErrorCode, SourceError } from '../../../domain/connectors/connectors.js';
 import { createProcessPool } from '../../isolation/pool.js';
 import { ProcessLostError, StuckTaskError, TaskLimitError } from '../../isolation/protocol.js';
-import type { ParseOutcome, ParseTask, Parsing } from './worker.js';
+import type { ParseInput, ParseKind, ParseResult, ParseTask } from './worker.js';
 
 export interface ForeignParser {
   /** @throws SourceError when the input is at fault; the signal's reason when it was aborted */
-  parse<Kind extends keyof Parsing>(
-    kind: Kind,
-    input: Parsing[Kind]['input'],
-    signal: AbortSignal,
-  ): Promise<Parsing[Kind]['result']>;
+  parse<Kind extends ParseKind>(kind: Kind, input: ParseInput<Kind>, signal: AbortSignal): Promise<ParseResult<Kind>>;
   close(): Promise<void>;
 }
 
@@ -18,24 +14,28 @@ const LIMITS = { processes: 2, memoryMb: 256, timeoutMs: 30_000, maxOutputBytes:
 /** Parses listings, pages and robots.txt of foreign servers in child processes. */
 export function createForeignParser(limits: Partial<typeof LIMITS> & { idleMs?: number } = {}): ForeignParser {
   const worker = new URL('./worker.js', import.meta.url);
-  const pool = createProcessPool<ParseTask, ParseOutcome>({ worker, ...LIMITS, ...limits });
+  const pool = createProcessPool<ParseTask, never>({ worker, ...LIMITS, ...limits });
   return {
     async parse(kind, input, signal) {
       const task = { kind, ...input } as ParseTask;
-      const outcome = await pool
-        .run(task, signal)
-        // The kill may have had its cause elsewhere.
-        .catch((error: unknown) => (error instanceof ProcessLostError ? pool.run(task, signal) : Promise.reject(error)))
-        .catch((error: unknown) => {
-          if (error instanceof StuckTaskError) throw new SourceError('INVALID_LISTING', 'It is damaged.');
-          if (error instanceof TaskLimitError)
-            throw new SourceError('TOO_LARGE', `Reading it took too much ${error.limit}.`);
-          if (error instanceof ProcessLostError)
-            throw new SourceError('INVALID_LISTING', 'It cannot be read: it ends the process that reads it.');
-          throw error;
-        });
-      if ('failure' in outcome) throw new SourceError(outcome.failure.code, outcome.failure.message);
-      return outcome.result as never;
+      return (
+        pool
+          .run(task, signal)
+          // The kill may have had its cause elsewhere.
+          .catch((error: unknown) =>
+            error instanceof ProcessLostError ? pool.run(task, signal) : Promise.reject(error),
+          )
+          .catch((error: unknown) => {
+            if (error instanceof StuckTaskError) throw new SourceError('INVALID_LISTING', 'It is damaged.');
+            if (error instanceof TaskLimitError)
+              throw new SourceError('TOO_LARGE', `Reading it took too much ${error.limit}.`);
+            if (error instanceof ProcessLostError)
+              throw new SourceError('INVALID_LISTING', 'It cannot be read: it ends the process that reads it.');
+            // The process sends the name, code and message of an error.
+            const { name, code, message } = error as Error & { code: ResourceErrorCode };
+            throw name === 'SourceError' ? new SourceError(code, message) : error;
+          })
+      );
     },
     close: () => pool.close(),
   };

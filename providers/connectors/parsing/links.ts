@@ -10,7 +10,7 @@ const MAX_REFERENCES = 20_000;
 const MAX_URL = 2_048;
 
 /** @returns the links of a page in UTF-8 to its own site, without fragments and those marked `nofollow` */
-export async function readLinks(path: string, url: string): Promise<string[]> {
+export async function readLinks({ path, url }: { path: string; url: string }): Promise<string[]> {
   const references: string[] = [];
   let base: string | undefined;
   const parser = new Parser({
@@ -35,6 +35,6 @@ export async function readLinks(path: string, url: string): Promise<string[]> {
 }
 
 /** Converts a text file to UTF-8 with a byte order mark. */
-export async function recode(path: string, charset: string): Promise<void> {
+export async function recode({ path, charset }: { path: string; charset: string }): Promise<void> {
   await writeFile(path, iconv.encode(iconv.decode(await readFile(path), charset), 'utf-8', { addBOM: true }));
 }

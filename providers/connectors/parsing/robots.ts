@@ -14,7 +14,7 @@ export interface RobotsVerdict {
 }
 
 /** @returns what a site's robots.txt says about a page of it */
-export function judgePage(robots: string, page: string): RobotsVerdict {
+export function judgePage({ robots, page }: { robots: string; page: string }): RobotsVerdict {
   const rules = parseRobots(new URL('/robots.txt', page).href, robots);
   return { allowed: rules.isAllowed(page, ROBOT) !== false, crawlDelay: rules.getCrawlDelay(ROBOT) ?? 0 };
 }

@@ -10,7 +10,7 @@ export interface S3Listing {
 }
 
 /** Reads a response of ListObjectsV2. A key that ends in a slash is a folder. */
-export async function readS3Listing(text: string): Promise<S3Listing> {
+export async function readS3Listing({ text }: { text: string }): Promise<S3Listing> {
   const listing: S3Listing = { valid: false, resources: [], next: null, error: null };
   let [key, etag, next, truncated] = ['', '', '', false];
   await readXml([text], (path, value) => {

@@ -19,7 +19,7 @@ export interface Sitemap {
  * @returns pages and further sitemaps on the sitemap's own site
  * @throws SourceError INVALID_LISTING, TOO_LARGE
  */
-export async function readSitemap(path: string, url: string): Promise<Sitemap> {
+export async function readSitemap({ path, url }: { path: string; url: string }): Promise<Sitemap> {
   const pages = new Set<string>();
   const sitemaps = new Set<string>();
   const add = (to: Set<string>, entry: string, max: number) => {

@@ -35,13 +35,20 @@ export class ToolDocumentError extends Error {
   override readonly name = 'ToolDocumentError';
 }
 
+export interface ToolDocument {
+  text: string;
+  /** The `operationId` of the wanted operation. */
+  operation: string;
+  /** Of the document; the address of its server may be relative to it. */
+  address: string;
+}
+
 /**
- * Finds an operation in an OpenAPI document, JSON or YAML, and replaces the references in it.
- * @param id its `operationId`
- * @param address of the document; the address of its server may be relative to it
+ * The work of a process that reads the documents of tools: finds an operation in an OpenAPI document, JSON or YAML, and replaces
+ * the references in it.
  * @throws ToolDocumentError
  */
-export function readOperation(text: string, id: string, address: string): Operation {
+export default async function readOperation({ text, operation: id, address }: ToolDocument): Promise<Operation> {
   const root = parseDocument(text);
   for (const [path, item] of Object.entries(isObject(root.paths) ? root.paths : {})) {
     if (!isObject(item)) continue;
