@@ -1,7 +1,7 @@
 /** Name lookup and sockets of the guarded client: a socket is only ever opened to an address that was checked. */
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { buildConnector } from 'undici';
+import { type Agent, buildConnector, Pool, ProxyAgent } from 'undici';
 
 /** Resolves a name to all its addresses, IPv4 and IPv6. @throws with a DNS `code` when there are none */
 export type Lookup = (hostname: string) => Promise<string[]>;
@@ -13,9 +13,12 @@ export type Lookup = (hostname: string) => Promise<string[]>;
  */
 export type ResolveAllowed = (host: string, plain: boolean) => Promise<string[]>;
 
+/** Certificate authorities (PEM) to trust for receivers instead of the built-in ones. */
+export type TrustedAuthorities = { ca?: string | string[] } | undefined;
+
 /** A name server that does not respond is given up after about 2 × 2.5 s. */
 const QUERY = { timeout: 2500, tries: 2 };
-/** For the socket alone: it may outlive the request it was opened for and then serves the next one. */
+/** For the socket alone, which may outlive its request and then serves the next one; behind a proxy, for the proxy's answer too. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long one of several addresses is tried before the next. Node's default of 250 ms is too short for distant receivers. */
 const NEXT_ADDRESS_MS = 1_500;
@@ -37,10 +40,7 @@ export function createLookup(servers?: string[]): Lookup {
 }
 
 /** Opens sockets to allowed addresses only. Node calls `lookup` for names alone, so IP addresses are checked beforehand. */
-export function guardedConnector(
-  resolve: ResolveAllowed,
-  tls: { ca?: string | string[] } | undefined,
-): buildConnector.connector {
+export function guardedConnector(resolve: ResolveAllowed, tls: TrustedAuthorities): buildConnector.connector {
   const connectorFor = (plain: boolean) =>
     buildConnector({
       ca: tls?.ca,
@@ -74,4 +74,22 @@ function guardedLookup(resolve: ResolveAllowed, plain: boolean): LookupFunction 
       (error: Error) => callback(error, ''),
     );
   };
+}
+
+/**
+ * How the guarded client reaches receivers through an egress proxy: https through tunnels (CONNECT), one for each connection, and plain
+ * http in the absolute form.
+ * @param url of the proxy, http or https, with credentials where the proxy needs them
+ * @param connections options of every connection
+ */
+export function createProxyDispatcher(url: string, tls: TrustedAuthorities, connections: Agent.Options): ProxyAgent {
+  return new ProxyAgent({
+    ...connections,
+    uri: url,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    ...(tls ? { requestTls: { ca: tls.ca } } : {}),
+    // Requests for tunnels have a limit of their own, because no request of ours runs yet.
+    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: CONNECT_TIMEOUT_MS }),
+    factory: (origin, options: Pool.Options) => new Pool(origin, { ...connections, ...options }),
+  });
 }

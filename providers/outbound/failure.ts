@@ -59,25 +59,6 @@ export function describeFailure(thrown: unknown): BlockedAddressError | Outbound
   return new OutboundError(code || 'EUNKNOWN', 'request failed');
 }
 
-/** The exchange exceeded its time limit. */
-export function timedOut(timeoutMs: number): OutboundError {
-  return new OutboundError('ETIMEDOUT', `timed out after ${timeoutMs} ms`);
-}
-
-/** Interim responses (1xx) before a response. Servers send one or two; each costs as much as a response. */
-const MAX_INTERIM = 16;
-
-/** @returns a function to call with each interim response: the error after too many, else undefined */
-export function createInterimLimit(): () => OutboundError | undefined {
-  let received = 0;
-  return () => (++received > MAX_INTERIM ? new OutboundError('EPROTO', 'too many interim responses') : undefined);
-}
-
-/** The caller's signal ended the exchange. */
-export function cancelled(): OutboundError {
-  return new OutboundError('ECANCELED', 'cancelled');
-}
-
 /** Some errors of the HTTP parser have no code. */
 function isParserError(thrown: unknown): boolean {
   return (thrown as { name?: unknown } | null)?.name === 'HTTPParserError';

@@ -3,12 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { AllowedCidr } from '../../domain/address-rules.js';
 import { BlockedAddressError, type OutboundClient } from '../../domain/outbound.js';
-import { createLookup, guardedConnector, type Lookup } from './connector.js';
+import {
+  createLookup,
+  createProxyDispatcher,
+  guardedConnector,
+  type Lookup,
+  type TrustedAuthorities,
+} from './connector.js';
 import { download } from './download.js';
 import { exchange } from './exchange.js';
 import { describeFailure } from './failure.js';
-import { createProxyDispatcher } from './proxy.js';
-import { addressesToConnect, createTargets, hostOf, literalAddresses, readTarget } from './target.js';
+import { addressesToConnect, hostOf, literalAddresses, readTarget } from './target.js';
 
 export interface OutboundClientOptions {
   /** Ranges opened for development and tests, for https and plain http. Empty in production. */
@@ -19,8 +24,8 @@ export interface OutboundClientOptions {
   maxConnectionsPerOrigin?: number;
   /** URL of an egress proxy that all requests pass. It resolves the names, so it must have rules of its own. */
   proxy?: string | undefined;
-  /** Certificate authorities (PEM) to trust instead of the built-in ones. Verification cannot be switched off. */
-  tls?: { ca?: string | string[] };
+  /** Verification of certificates cannot be switched off. */
+  tls?: TrustedAuthorities;
 }
 
 /** Sent when a request has no User-Agent of its own. */
@@ -44,16 +49,17 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     return addressesToConnect(host, literal.length > 0 ? literal : await lookup(host), plain, allowedCidrs);
   };
   /** A name that cannot be resolved now is not rejected; a name that resolves to a blocked address is. */
-  const permit = (host: string, plain: boolean): Promise<void> =>
-    resolve(host, plain).then(
-      () => undefined,
-      (error: unknown) => {
-        const failure = describeFailure(error);
-        if (failure.name === 'BlockedAddressError') throw failure;
-        // Plain http is for opened addresses only, and the address of this name is unknown.
-        if (plain) throw new BlockedAddressError('only https URLs are allowed');
-      },
-    );
+  const permit = async (url: URL): Promise<void> => {
+    const plain = url.protocol === 'http:';
+    try {
+      await resolve(hostOf(url), plain);
+    } catch (error) {
+      const failure = describeFailure(error);
+      if (failure.name === 'BlockedAddressError') throw failure;
+      // Plain http is for opened addresses only, and the address of this name is unknown.
+      if (plain) throw new BlockedAddressError('only https URLs are allowed');
+    }
+  };
   const connections: Agent.Options = {
     // Unrelated registrations share an origin: hanging requests of one must not take the connections of another.
     connections: options.maxConnectionsPerOrigin ?? null,
@@ -67,16 +73,13 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
   };
   const { proxy, tls } = options;
   const agent = proxy
-    ? createProxyDispatcher({ url: proxy, tls, agent: connections })
+    ? createProxyDispatcher(proxy, tls, connections)
     : new Agent({ ...connections, connect: guardedConnector(resolve, tls) });
-
-  const targets = createTargets(allowedCidrs);
 
   return {
     async send(request) {
       const { method, headers, body = null } = request;
-      const target = targets.read(request.url);
-      await permitBehindProxy(target.origin);
+      const target = await targetOf(request.url);
       return exchange(agent, { ...target, headers: lowerCase(headers), method, body }, request);
     },
     async download(request) {
@@ -84,9 +87,7 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
       // It may be destroyed before its file is open, and then fails with nobody listening.
       to.on('error', () => undefined);
       try {
-        const target = targets.read(url);
-        await permitBehindProxy(target.origin);
-        const get = { ...target, headers: lowerCase(headers), method: 'GET' } as const;
+        const get = { ...(await targetOf(url)), headers: lowerCase(headers), method: 'GET' } as const;
         return await download(agent, get, request);
       } finally {
         to.destroy();
@@ -95,16 +96,18 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     async check(text) {
       const url = readTarget(text, allowedCidrs);
       const stopWaiting = new AbortController();
-      const verdict = permit(hostOf(url), url.protocol === 'http:');
+      const verdict = permit(url);
       const enough = delay(CHECK_LOOKUP_MS, undefined, { signal: stopWaiting.signal }).catch(() => {});
       await Promise.race([verdict, enough]).finally(() => stopWaiting.abort());
     },
     close: () => agent.destroy(),
   };
 
-  /** The proxy opens the socket to the receiver, so the address is checked before the request. */
-  async function permitBehindProxy(origin: string): Promise<void> {
-    if (proxy) await permit(hostOf(new URL(origin)), origin.startsWith('http:'));
+  /** Checks the URL of a request. A proxy opens the socket to the receiver, so behind it the address is checked here, too. */
+  async function targetOf(text: string): Promise<{ origin: string; path: string }> {
+    const url = readTarget(text, allowedCidrs);
+    if (proxy) await permit(url);
+    return { origin: url.origin, path: `${url.pathname}${url.search}` };
   }
 }
 

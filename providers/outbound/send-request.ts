@@ -1,7 +1,7 @@
 /** One request to a server, until its response is complete, or as complete as the caller needs it. */
 import type { Dispatcher } from 'undici';
-import type { OutboundResponse } from '../../domain/outbound.js';
-import { cancelled, createInterimLimit, describeFailure, timedOut } from './failure.js';
+import { OutboundError, type OutboundResponse } from '../../domain/outbound.js';
+import { describeFailure } from './failure.js';
 
 export type ResponseHead = Omit<OutboundResponse, 'body'>;
 
@@ -15,6 +15,9 @@ export interface ResponseReader {
   /** The request has succeeded or failed. */
   onSettled?(): void;
 }
+
+/** Interim responses (1xx) before a response. Servers send one or two; each costs as much as a response. */
+const MAX_INTERIM = 16;
 
 export interface PendingRequest<Result> {
   succeed(result: Result): void;
@@ -40,8 +43,11 @@ export function sendRequest<Result>(
     if (signal?.aborted) return reject(cancelled());
     let controller: Dispatcher.DispatchController | undefined;
     let settled = false;
-    const checkInterim = createInterimLimit();
-    const timeLimit = setTimeout(() => stop(timedOut(timeoutMs)), timeoutMs);
+    let interim = 0;
+    const timeLimit = setTimeout(
+      () => stop(new OutboundError('ETIMEDOUT', `timed out after ${timeoutMs} ms`)),
+      timeoutMs,
+    );
     const cancel = () => stop(cancelled());
     signal?.addEventListener('abort', cancel, { once: true });
 
@@ -78,8 +84,7 @@ export function sendRequest<Result>(
       onResponseStart(_controller, status, headers) {
         if (settled) return;
         if (status >= 200) return reader.onHead({ status, headers: joinValues(headers) });
-        const excess = checkInterim();
-        if (excess) stop(excess);
+        if (++interim > MAX_INTERIM) stop(new OutboundError('EPROTO', 'too many interim responses'));
       },
       onResponseData(reading, chunk) {
         if (!settled) reader.onData(chunk, reading);
@@ -95,6 +100,8 @@ export function sendRequest<Result>(
     });
   });
 }
+
+const cancelled = () => new OutboundError('ECANCELED', 'cancelled');
 
 /** Headers with one string per name. */
 function joinValues(headers: Dispatcher.ResponseData['headers']): Record<string, string> {

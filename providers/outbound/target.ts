@@ -32,33 +32,6 @@ export function readTarget(text: string, allowedCidrs: readonly AllowedCidr[]): 
   return url;
 }
 
-/** What a request needs of its URL. */
-export interface Target {
-  origin: string;
-  path: string;
-}
-
-/** URLs whose targets are kept in memory, and their longest. */
-const MAX_KEPT_TARGETS = 1_000;
-const MAX_KEPT_LENGTH = 1_024;
-
-/** Reads the targets of URLs, and keeps them: the checks of `readTarget` depend on nothing that changes. */
-export function createTargets(allowedCidrs: readonly AllowedCidr[]) {
-  const kept = new Map<string, Target>();
-  return {
-    /** @throws BlockedAddressError as `readTarget` */
-    read(text: string): Target {
-      const known = kept.get(text);
-      if (known) return known;
-      const url = readTarget(text, allowedCidrs);
-      const target = { origin: url.origin, path: `${url.pathname}${url.search}` };
-      if (kept.size >= MAX_KEPT_TARGETS) kept.clear();
-      if (text.length <= MAX_KEPT_LENGTH) kept.set(text, target);
-      return target;
-    },
-  };
-}
-
 /** The host without the brackets of an IPv6 address. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
