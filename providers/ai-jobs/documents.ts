@@ -1,5 +1,5 @@
 import type { FeatureOutput, OcrPage } from '../../domain/ai-jobs/features.js';
-import { type AiProvider, asProviderError, type InputFile } from '../../domain/ai-jobs/provider.js';
+import type { AiProvider, InputFile } from '../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { Extractor } from '../extraction/index.js';
 import { DEFAULT_LIMITS } from '../extraction/limits.js';
@@ -25,13 +25,9 @@ export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvi
     async run({ file, language }, { checkpoints, original }, signal) {
       const scan = requireScan(file);
       const options = { limits: ocrLimits(limits), language, checkpoints };
-      try {
-        if (!original) return { output: toOutput(await reader.read(scan, options, signal)) };
-        const scanned = await reader.readWithWords(scan, options, signal);
-        return { output: toOutput(scanned.map(({ page }) => page)), original: scanned.map(tesseractResult) };
-      } catch (error) {
-        throw asProviderError(error);
-      }
+      if (!original) return { output: toOutput(await reader.read(scan, options, signal)) };
+      const scanned = await reader.readWithWords(scan, options, signal);
+      return { output: toOutput(scanned.map(({ page }) => page)), original: scanned.map(tesseractResult) };
     },
   };
 }
@@ -44,15 +40,11 @@ export function createTableProvider(reader: PageReader, limits: AiLimits): AiPro
     async run({ file, language }, { checkpoints }, signal) {
       const scan = requireScan(file);
       const options = { limits: ocrLimits(limits), language, checkpoints };
-      try {
-        const scanned = await reader.readTables(scan, options, signal);
-        const tables = scanned.flatMap(({ page: { page }, width, height, tsv }) =>
-          findTables(readWords(tsv), { page, width, height }),
-        );
-        return { output: { number_of_pages: scanned.length, tables }, original: scanned.map(tesseractResult) };
-      } catch (error) {
-        throw asProviderError(error);
-      }
+      const scanned = await reader.readTables(scan, options, signal);
+      const tables = scanned.flatMap(({ page: { page }, width, height, tsv }) =>
+        findTables(readWords(tsv), { page, width, height }),
+      );
+      return { output: { number_of_pages: scanned.length, tables }, original: scanned.map(tesseractResult) };
     },
   };
 }
@@ -83,19 +75,15 @@ export function createTextExtractionProvider(extractor: Extractor): AiProvider<'
           'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, SVG, CSV, HTML, Markdown, JSON and text.',
           false,
         );
-      try {
-        const extraction = await extractor.extract({ path, kind, language }, signal, checkpoints);
-        const sections = extraction.sections.map(({ text, headings, page, slide, sheet = null }) => ({
-          text,
-          headings,
-          page: page ?? slide ?? null,
-          sheet,
-        }));
-        const text = sections.map((section) => section.text).join('\n\n');
-        return { output: { title: extraction.title, text, sections }, original: extraction };
-      } catch (error) {
-        throw asProviderError(error);
-      }
+      const extraction = await extractor.extract({ path, kind, language }, signal, checkpoints);
+      const sections = extraction.sections.map(({ text, headings, page, slide, sheet = null }) => ({
+        text,
+        headings,
+        page: page ?? slide ?? null,
+        sheet,
+      }));
+      const text = sections.map((section) => section.text).join('\n\n');
+      return { output: { title: extraction.title, text, sections }, original: extraction };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { AI_FEATURES } from '../../domain/ai-jobs/features.js';
-import type { AiProvider, AiProviders } from '../../domain/ai-jobs/provider.js';
+import { type AiProvider, type AiProviders, asProviderError } from '../../domain/ai-jobs/provider.js';
 import type { Extractor } from '../extraction/index.js';
 import { createOcrProvider, createTableProvider, createTextExtractionProvider } from './documents.js';
 import { type AiLimits, DEFAULT_AI_LIMITS } from './limits.js';
@@ -31,7 +31,7 @@ export function createAiProviders(config: AiProvidersConfig): AiProviders {
     ...text.providers,
     ...(openai?.providers ?? []),
   ];
-  const checked = providers.map(withCheckedOutput);
+  const checked = providers.map(byContract);
   return {
     list: () => [...checked],
     find: (subfeature, name) =>
@@ -42,13 +42,15 @@ export function createAiProviders(config: AiProvidersConfig): AiProviders {
   };
 }
 
-/** Parses the output by the subfeature's schema, so that the client receives the documented fields. */
-function withCheckedOutput(provider: AiProvider): AiProvider {
+/** Parses the output by the subfeature's schema, so that the client receives the documented fields, and maps errors of files. */
+function byContract(provider: AiProvider): AiProvider {
   const { output: schema } = AI_FEATURES[provider.subfeature];
   return {
     ...provider,
     async run(...args) {
-      const { output, original } = await provider.run(...args);
+      const { output, original } = await provider.run(...args).catch((error: unknown) => {
+        throw asProviderError(error);
+      });
       return { output: schema.parse(output), original };
     },
   };

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { FormData } from 'undici';
 import { z } from 'zod';
-import { asProviderError, type InputFile } from '../../../domain/ai-jobs/provider.js';
+import type { InputFile } from '../../../domain/ai-jobs/provider.js';
 import { ProviderError } from '../../../domain/errors.js';
 import { runOnFile } from '../../extraction/run-on-file.js';
 import type { ProcessPool } from '../../isolation/pool.js';
@@ -32,11 +32,7 @@ export function captioning(
   async function toJpeg({ path, kind }: InputFile, signal: AbortSignal): Promise<string> {
     if (kind !== 'image')
       throw new ProviderError('The file is not a picture (PNG, JPEG, WebP, TIFF, BMP or GIF).', false);
-    try {
-      return (await runOnFile(pictures, { path, maxPixels }, signal)).jpeg;
-    } catch (error) {
-      throw asProviderError(error);
-    }
+    return (await runOnFile(pictures, { path, maxPixels }, signal)).jpeg;
   }
 }
 

@@ -1,10 +1,11 @@
+import type { SubfeatureName } from '../../../domain/ai-jobs/features.js';
 import type { AiProvider } from '../../../domain/ai-jobs/provider.js';
 import { createProcessPool } from '../../isolation/pool.js';
-import { createOpenAiClient, type OpenAiOptions } from '../../openai/client.js';
+import { createOpenAiClient, meteredClient, type OpenAiOptions } from '../../openai/client.js';
 import type { AiLimits } from '../limits.js';
 import { captioning, speechToText } from './files.js';
 import type { PictureOutcome, PictureTask } from './picture-worker.js';
-import { openAiProvider } from './provider.js';
+import type { RunOnServer } from './provider.js';
 import { chat, summarize, translate } from './text.js';
 
 /** Subfeatures that a server can run. Each is offered when its default model is configured. */
@@ -47,13 +48,24 @@ export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
     'image/captioning': captioning(pictures, limits.imagePixels),
     'audio/speech_to_text_async': speechToText(limits.audioBytes),
   };
-  const providers: AiProvider[] = [];
-  for (const subfeature of OPENAI_SUBFEATURES) {
+  const providers = OPENAI_SUBFEATURES.flatMap((subfeature): AiProvider[] => {
+    const run = runs[subfeature] as RunOnServer<SubfeatureName>;
     const model = config.models[subfeature];
-    if (!model) continue;
+    if (!model) return [];
     const known = [...new Set([model, ...(config.allowedModels ?? [])])];
-    const models = { default: model, known, max_tokens: config.maxTokens ?? null };
-    providers.push(openAiProvider<OpenAiSubfeature>(subfeature, runs[subfeature] as never, client, models));
-  }
+    return [
+      {
+        subfeature,
+        name: 'openai',
+        models: { default: model, known, max_tokens: config.maxTokens ?? null },
+        metered: true,
+        run: (input, { model: wanted, checkpoints, meter }, signal) => {
+          const { maxTokens } = config;
+          const metered = meteredClient(client, meter);
+          return run(input, { client: metered, model: wanted ?? model, maxTokens, checkpoints, signal });
+        },
+      },
+    ];
+  });
   return { providers, close: () => pictures.close() };
 }

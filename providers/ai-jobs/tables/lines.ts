@@ -1,13 +1,17 @@
 /** The words of a page as OCR read them, and the lines that they form. */
-/** A recognised word; its box in pixels. */
-export interface Word {
-  text: string;
-  /** 0 to 100. */
-  confidence: number;
+/** In pixels, from the top left corner. */
+interface Box {
   x0: number;
   y0: number;
   x1: number;
   y1: number;
+}
+
+/** A recognised word. */
+export interface Word extends Box {
+  text: string;
+  /** 0 to 100. */
+  confidence: number;
 }
 
 /** Level of the rows of Tesseract's TSV that are words; the others are pages, blocks, paragraphs and lines. */
@@ -31,13 +35,9 @@ export function readWords(tsv: string): Word[] {
   return words;
 }
 
-/** Words of one line that stand close together: the content of a cell, or a part of it. Its box in pixels. */
-export interface Segment {
+/** Words of one line that stand close together: the content of a cell, or a part of it. */
+export interface Segment extends Box {
   words: Word[];
-  x0: number;
-  y0: number;
-  x1: number;
-  y1: number;
 }
 
 /** A line across the page, from left to right. */

@@ -19,3 +19,24 @@ export const ANALYSES = {
   'text/summarize': { name: 'wink', reads: 'english', load: () => import('./summarize.js') },
 } as const satisfies { [S in SubfeatureName]?: Analysis<S> };
 export type AnalysisName = keyof typeof ANALYSES;
+
+export interface TextTask {
+  analysis: AnalysisName;
+  input: ValidatedInput<AnalysisName>;
+  /** Whether the library's own result is needed too. */
+  original: boolean;
+}
+export type TextOutcome = { output: unknown; original?: unknown } | { unsupportedLanguage: string };
+
+/** The work of a text process. */
+export default async function run({ analysis, input, original }: TextTask): Promise<TextOutcome> {
+  const { reads, load } = ANALYSES[analysis];
+  if (reads === 'english') {
+    const { nonEnglishLanguage } = await import('./languages.js');
+    const unsupportedLanguage = nonEnglishLanguage(input.text);
+    if (unsupportedLanguage) return { unsupportedLanguage };
+  }
+  const { analyse } = await load();
+  const result = (analyse as (input: TextTask['input']) => FullResult<AnalysisName>)(input);
+  return original ? result : { output: result.output };
+}

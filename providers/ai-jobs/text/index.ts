@@ -3,8 +3,7 @@ import { ProviderError } from '../../../domain/errors.js';
 import { createProcessPool } from '../../isolation/pool.js';
 import { TaskLimitError } from '../../isolation/protocol.js';
 import type { AiLimits } from '../limits.js';
-import { ANALYSES, type AnalysisName } from './analyses.js';
-import type { TextOutcome, TextTask } from './worker.js';
+import { ANALYSES, type AnalysisName, type TextOutcome, type TextTask } from './analyses.js';
 
 const MEMORY_MB = 384;
 /**
@@ -19,7 +18,7 @@ export function createLocalTextProviders(
   idleMs?: number,
 ): { providers: AiProvider[]; close(): Promise<void> } {
   const pool = createProcessPool<TextTask, TextOutcome>({
-    worker: new URL('./worker.js', import.meta.url),
+    worker: new URL('./analyses.js', import.meta.url),
     processes: limits.textProcesses,
     memoryMb: MEMORY_MB,
     residentMb: RESIDENT_MB,
