@@ -85,20 +85,16 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     return { verdict, next_attempt_at };
   }
 
+  /** A defect in a record or a key must not block the delivery in the state `sweeping`. A later release may fix it. */
   async function prepare(claimed: DeliveryRecord, callback: Callback): Promise<CallbackRequest | Undeliverable> {
     try {
       return await callback.prepare(claimed);
     } catch (error) {
-      return preparationFailed(error as Error);
+      if (error instanceof MongoError) throw new AttemptNotSent('the request could not be built', { cause: error });
+      log.error({ err: error }, 'delivery request could not be built');
+      const error_message = 'The request could not be built because of an internal error.';
+      return { error_code: 'INTERNAL_ERROR', error_message, retryable: true };
     }
-  }
-
-  /** A defect in a record or a key must not block the delivery in the state `sweeping`. A later release may fix it. */
-  function preparationFailed(error: Error): Undeliverable {
-    if (error instanceof MongoError) throw new AttemptNotSent('the request could not be built', { cause: error });
-    log.error({ err: error }, 'delivery request could not be built');
-    const error_message = 'The request could not be built because of an internal error.';
-    return { error_code: 'INTERNAL_ERROR', error_message, retryable: true };
   }
 
   async function send({ url, headers, body }: CallbackRequest, timeoutMs: number): Promise<Outcome> {

@@ -1,29 +1,7 @@
 import type { Outcome } from '../../storage/webhooks/outcome-updates.js';
 
 /** Attempts of this process, from their claim until their outcome is stored. */
-export interface AttemptsInProgress {
-  /** Requests to receivers whose end is not known yet. */
-  readonly sending: number;
-  /** What the delivery's attempt leads to; undefined when none is in progress. Null: its outcome is not known. */
-  outcomeOf(delivery: string): Promise<Outcome | null> | undefined;
-  /**
-   * @param sent the request to the receiver
-   * @param record stores what it has led to, or gives the claim back
-   */
-  add<Sent>(
-    delivery: string,
-    sent: Promise<Sent>,
-    record: (sent: PromiseSettledResult<Sent>) => Promise<Outcome | null>,
-  ): void;
-  /** Waits until so many requests have ended, `wake` was called, or so many milliseconds have passed. */
-  untilEnded(count: number, ms: number): Promise<void>;
-  /** Ends the wait of `untilEnded`, now or when it begins. */
-  wake(): void;
-  /** Resolves when all outcomes are stored. */
-  settled(): Promise<void>;
-}
-
-export function createAttemptsInProgress(): AttemptsInProgress {
+export function createAttemptsInProgress() {
   const outcomes = new Map<string, Promise<Outcome | null>>();
   let sending = 0;
   let ended = 0;
@@ -31,11 +9,21 @@ export function createAttemptsInProgress(): AttemptsInProgress {
   let check = () => {};
 
   return {
+    /** Requests to receivers whose end is not known yet. */
     get sending() {
       return sending;
     },
-    outcomeOf: (delivery) => outcomes.get(delivery),
-    add(delivery, sent, record) {
+    /** What the delivery's attempt leads to; undefined when none is in progress. Null: its outcome is not known. */
+    outcomeOf: (delivery: string) => outcomes.get(delivery),
+    /**
+     * @param sent the request to the receiver
+     * @param record stores what it has led to, or gives the claim back
+     */
+    add<Sent>(
+      delivery: string,
+      sent: Promise<Sent>,
+      record: (sent: PromiseSettledResult<Sent>) => Promise<Outcome | null>,
+    ): void {
       sending += 1;
       const outcome = Promise.allSettled([sent])
         .then(([result]) => {
@@ -47,7 +35,8 @@ export function createAttemptsInProgress(): AttemptsInProgress {
         .finally(() => outcomes.delete(delivery));
       outcomes.set(delivery, outcome);
     },
-    untilEnded(count, ms) {
+    /** Waits until so many requests have ended, `wake` was called, or so many milliseconds have passed. */
+    untilEnded(count: number, ms: number): Promise<void> {
       const target = ended + count;
       return new Promise((resume) => {
         const end = () => {
@@ -63,11 +52,13 @@ export function createAttemptsInProgress(): AttemptsInProgress {
         check();
       });
     },
-    wake() {
+    /** Ends the wait of `untilEnded`, now or when it begins. */
+    wake(): void {
       isWoken = true;
       check();
     },
-    async settled() {
+    /** Resolves when all outcomes are stored. */
+    async settled(): Promise<void> {
       await Promise.allSettled(outcomes.values());
     },
   };

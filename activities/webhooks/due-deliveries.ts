@@ -1,27 +1,7 @@
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryQueue, QueueHead } from '../../storage/webhooks/delivery-queue.js';
 
-/** The deliveries that are due, read ahead of the claims. */
-export interface DueDeliveries {
-  /** @returns each receiver in the queue, with its first delivery */
-  heads(now: Date): Promise<QueueHead[]>;
-  /** Whether `take` needs no query. */
-  holds(receiver: string): boolean;
-  /**
-   * Takes the first deliveries of a receiver that are due.
-   * @returns at most so many, and whether there may be more
-   */
-  take(receiver: string, wanted: number, now: Date): Promise<{ taken: DeliveryRecord[]; more: boolean }>;
-  /** @returns the first deliveries of these receivers */
-  takeFirst(heads: readonly QueueHead[]): Promise<DeliveryRecord[]>;
-  /** @returns these deliveries */
-  read: DeliveryQueue['read'];
-  /**
-   * Reads everything again, because another process has claimed deliveries that were read ahead. For a while each begins somewhere
-   * else among the first deliveries of a receiver, so that they do not claim the same.
-   */
-  forget(): void;
-}
+export type DueDeliveries = ReturnType<typeof createDueDeliveries>;
 
 /** Claims for which deliveries are read at once, and at most so many deliveries. */
 const CLAIMS_AHEAD = 4;
@@ -44,14 +24,14 @@ interface Ahead {
 }
 
 /**
- * Reads the deliveries of several claims at a time, so that most claims need no query before them.
+ * The deliveries that are due. Reads those of several claims at a time, so that most claims need no query before them.
  * @param clock milliseconds
  */
 export function createDueDeliveries(
   queue: Pick<DeliveryQueue, 'heads' | 'listDue' | 'read'>,
   clock = () => performance.now(),
   random = Math.random,
-): DueDeliveries {
+) {
   let heads: QueueHead[] = [];
   let validUntil = Number.NEGATIVE_INFINITY;
   /** Receivers whose deliveries have been taken since the list was read: their first delivery is another now. */
@@ -60,7 +40,8 @@ export function createDueDeliveries(
   let sharedUntil = Number.NEGATIVE_INFINITY;
 
   return {
-    async heads(now) {
+    /** @returns each receiver in the queue, with its first delivery */
+    async heads(now: Date): Promise<QueueHead[]> {
       const stale = heads.some(({ receiver, due }) => due <= now && taken.has(receiver) && !holds(receiver));
       if (clock() < validUntil && !stale) return heads;
       for (const receiver of ahead.keys()) if (!holds(receiver)) ahead.delete(receiver);
@@ -71,24 +52,33 @@ export function createDueDeliveries(
       return heads;
     },
     holds,
-    async take(receiver, wanted, now) {
+    /**
+     * Takes the first deliveries of a receiver that are due.
+     * @returns at most so many, and whether there may be more
+     */
+    async take(receiver: string, wanted: number, now: Date): Promise<{ taken: DeliveryRecord[]; more: boolean }> {
       if (!holds(receiver)) ahead.set(receiver, await readAhead(receiver, wanted, now));
       taken.add(receiver);
       const { deliveries, more } = ahead.get(receiver)!;
       return { taken: deliveries.splice(0, wanted), more: more || deliveries.length > 0 };
     },
-    takeFirst(chosen) {
+    /** @returns the first deliveries of these receivers */
+    takeFirst(chosen: readonly QueueHead[]): Promise<DeliveryRecord[]> {
       for (const { receiver } of chosen) taken.add(receiver);
       return queue.read(chosen.map(({ delivery }) => delivery));
     },
-    read: queue.read,
-    forget() {
+    /**
+     * Reads everything again, because another process has claimed deliveries that were read ahead. For a while each begins somewhere
+     * else among the first deliveries of a receiver, so that they do not claim the same.
+     */
+    forget(): void {
       validUntil = Number.NEGATIVE_INFINITY;
       sharedUntil = clock() + SHARED_FOR_MS;
       ahead.clear();
     },
   };
 
+  /** Whether `take` needs no query. */
   function holds(receiver: string): boolean {
     const held = ahead.get(receiver);
     return held !== undefined && held.deliveries.length > 0 && clock() < held.validUntil;

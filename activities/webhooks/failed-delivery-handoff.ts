@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { DeliveryState } from '../../domain/webhooks/states.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { Outcome } from '../../storage/webhooks/outcome-updates.js';
@@ -12,18 +13,7 @@ export interface HandoffDependencies {
   now: AttemptDependencies['now'];
 }
 
-/** Gives failed deliveries a workflow, in which operators see them. */
-export interface FailedDeliveryHandoff {
-  /**
-   * Whether a delivery has a workflow after this outcome. A delivery that has failed for good gets one in any case. A delivery that
-   * waits for its next attempt gets one unless many others wait: then they wait behind one visible workflow.
-   */
-  hasWorkflow(claimed: DeliveryRecord, status: DeliveryState): Promise<boolean>;
-  /** Starts the workflow of a delivery whose outcome has been stored. */
-  handOver(outcome: Outcome): void;
-  /** Resolves when all workflows have been started. */
-  settled(): Promise<void>;
-}
+export type FailedDeliveryHandoff = ReturnType<typeof createFailedDeliveryHandoff>;
 
 /** Failed deliveries of an organisation and an event that wait as workflows of their own. */
 const MAX_OPEN = 1_000;
@@ -36,19 +26,21 @@ const CONCURRENT_STARTS = 5;
 /** Starts that wait. The reconciler makes the others. */
 const MAX_WAITING = 1_000;
 
-export function createFailedDeliveryHandoff({
-  deliveries,
-  starters,
-  log,
-  now,
-}: HandoffDependencies): FailedDeliveryHandoff {
-  const rooms = new Map<string, { left: number; until: number }>();
-  const backlogs = new Map<string, number>();
+/** Gives failed deliveries a workflow, in which operators see them. */
+export function createFailedDeliveryHandoff({ deliveries, starters, log, now }: HandoffDependencies) {
+  /** How many more may wait as workflows of their own, by organisation and event. */
+  const rooms = new LRUCache<string, { left: number }>({ max: MAX_ROOMS, ttl: VALID_MS });
+  /** The backlogs whose workflow has been started a moment ago. */
+  const backlogs = new LRUCache<string, true>({ max: MAX_ROOMS, ttl: VALID_MS });
   const waiting: (() => Promise<void>)[] = [];
   const running = new Set<Promise<void>>();
 
   return {
-    async hasWorkflow(claimed, status) {
+    /**
+     * Whether a delivery has a workflow after this outcome. A delivery that has failed for good gets one in any case. A delivery that
+     * waits for its next attempt gets one unless many others wait: then they wait behind one visible workflow.
+     */
+    async hasWorkflow(claimed: DeliveryRecord, status: DeliveryState): Promise<boolean> {
       if (status === 'permanently_failed') return true;
       if (status === 'delivered') return claimed.has_workflow;
       // When the count fails, the delivery gets a workflow: a few more do no harm.
@@ -57,10 +49,13 @@ export function createFailedDeliveryHandoff({
         return true;
       });
     },
-    handOver({ claimed, recorded, has_workflow }) {
+    /** Starts the workflow of a delivery whose outcome has been stored. */
+    handOver({ claimed, recorded, has_workflow }: Outcome): void {
       const ids = { delivery_id: claimed._id };
       if (!has_workflow) {
-        if (isFirstFor(claimed)) add(() => startOrDefer(log, 'backlog', ids, () => starters.startBacklog(claimed)));
+        if (backlogs.has(keyOf(claimed))) return;
+        backlogs.set(keyOf(claimed), true);
+        add(() => startOrDefer(log, 'backlog', ids, () => starters.startBacklog(claimed)));
       } else if (!claimed.has_workflow) {
         const due = recorded.next_attempt_at?.getTime() ?? 0;
         add(() =>
@@ -70,7 +65,8 @@ export function createFailedDeliveryHandoff({
         );
       }
     },
-    async settled() {
+    /** Resolves when all workflows have been started. */
+    async settled(): Promise<void> {
       while (running.size > 0) await Promise.all(running);
     },
   };
@@ -78,23 +74,12 @@ export function createFailedDeliveryHandoff({
   async function hasRoom(claimed: DeliveryRecord): Promise<boolean> {
     const key = keyOf(claimed);
     let room = rooms.get(key);
-    if (!room || room.until < performance.now()) {
-      const failed = await deliveries.countFailed(claimed.org, claimed.event_type, MAX_OPEN);
-      room = { left: MAX_OPEN - failed, until: performance.now() + VALID_MS };
-      if (rooms.size >= MAX_ROOMS) rooms.clear();
+    if (!room) {
+      room = { left: MAX_OPEN - (await deliveries.countFailed(claimed.org, claimed.event_type, MAX_OPEN)) };
       rooms.set(key, room);
     }
     room.left -= 1;
     return room.left >= 0;
-  }
-
-  /** Whether no workflow of the delivery's backlog has been started a moment ago. */
-  function isFirstFor(claimed: DeliveryRecord): boolean {
-    const key = keyOf(claimed);
-    if ((backlogs.get(key) ?? 0) > performance.now()) return false;
-    if (backlogs.size >= MAX_ROOMS) backlogs.clear();
-    backlogs.set(key, performance.now() + VALID_MS);
-    return true;
   }
 
   function add(start: () => Promise<void>): void {

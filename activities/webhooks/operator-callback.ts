@@ -27,22 +27,18 @@ export function createOperatorCallback(receiver: OperatorReceiver | null, policy
   };
 }
 
-/** Notices of what attempts have led to. An error is logged: it must not hold back the deliveries themselves. */
-export interface FailureNotices {
-  deliveriesFailed(outcomes: readonly Outcome[], now: Date): Promise<void>;
-  webhookDisabled(org: string, reason: string, now: Date): Promise<void>;
-}
+export type FailureNotices = ReturnType<typeof createFailureNotices>;
 
-/** @param notices null: there is no operator's receiver */
-export function createFailureNotices(
-  notices: Pick<OperatorNotices, 'add'> | null,
-  log: Pick<Logger, 'error'>,
-): FailureNotices {
+/**
+ * Notices of what attempts have led to. An error is logged: it must not hold back the deliveries themselves.
+ * @param notices null: there is no operator's receiver
+ */
+export function createFailureNotices(notices: Pick<OperatorNotices, 'add'> | null, log: Pick<Logger, 'error'>) {
   const add = async (...notice: Parameters<OperatorNotices['add']>) => {
     await notices?.add(...notice).catch((err) => log.error({ err }, 'notice to the operator not stored'));
   };
   return {
-    async deliveriesFailed(outcomes, since) {
+    async deliveriesFailed(outcomes: readonly Outcome[], since: Date): Promise<void> {
       if (!notices) return;
       const failed = outcomes.filter(({ claimed, recorded }) => isFailure(claimed.event_type, recorded));
       const byReceiver = Map.groupBy(failed, ({ claimed }) => claimed.receiver);
@@ -50,21 +46,13 @@ export function createFailureNotices(
         const { claimed, recorded } = ofReceiver.at(-1)!;
         const { _id: delivery_id, org, event_type } = claimed;
         const { error_code, error_message: reason } = recorded;
-        const count = ofReceiver.length;
-        return add(receiver, {
-          kind: 'delivery_failed',
-          org,
-          event_type,
-          count,
-          since,
-          delivery_id,
-          error_code,
-          reason,
-        });
+        const about = { org, event_type, count: ofReceiver.length, since, delivery_id, error_code, reason };
+        return add(receiver, { kind: 'delivery_failed', ...about });
       });
       await Promise.all(adding);
     },
-    webhookDisabled: (org, reason, since) => add(org, { kind: 'webhook_disabled', org, count: 1, since, reason }),
+    webhookDisabled: (org: string, reason: string, since: Date): Promise<void> =>
+      add(org, { kind: 'webhook_disabled', org, count: 1, since, reason }),
   };
 }
 

@@ -22,12 +22,6 @@ export interface OutcomeRecorderDependencies {
 /** An attempt at a claimed delivery, and its outcome. */
 export type RecordableAttempt = Attempt & { claimed: DeliveryRecord };
 
-/** Stores outcomes together. After a crash, at most the attempts of this time are repeated. */
-export interface OutcomeRecorder {
-  /** @returns what was stored; null when the claim was taken over, or storage failed for too long */
-  add(attempt: RecordableAttempt): Promise<Outcome | null>;
-}
-
 const MAX_BATCH = 100;
 const MAX_WAIT_MS = 50;
 /** Pauses before a write that failed is repeated. With the driver's own wait for a primary they outlive an election. */
@@ -38,12 +32,14 @@ interface Pending {
   done: (stored: Outcome | null) => void;
 }
 
-export function createOutcomeRecorder(deps: OutcomeRecorderDependencies): OutcomeRecorder {
+/** Stores outcomes together. After a crash, at most the attempts of this time are repeated. */
+export function createOutcomeRecorder(deps: OutcomeRecorderDependencies) {
   let pending: Pending[] = [];
   let timer: NodeJS.Timeout | undefined;
 
   return {
-    add: (attempt) =>
+    /** @returns what was stored; null when the claim was taken over, or storage failed for too long */
+    add: (attempt: RecordableAttempt): Promise<Outcome | null> =>
       new Promise((done) => {
         pending.push({ attempt, done });
         if (pending.length >= MAX_BATCH || !deps.expectsMore()) flush();

@@ -1,13 +1,7 @@
 import type { Processes } from '../../storage/processes.js';
 import type { Registrations } from '../../storage/webhooks/registrations.js';
 
-/** How many attempts at each receiver may start in a second, for receivers that ask for a limit. */
-export interface ReceiverRates {
-  /** Reads the limits, unless they were read a moment ago. */
-  refresh(): Promise<void>;
-  /** @returns the part of this process in the limit, per second; undefined without a limit */
-  of(receiver: string): number | undefined;
-}
+export type ReceiverRates = ReturnType<typeof createReceiverRates>;
 
 export interface ReceiverRateDependencies {
   registrations: Pick<Registrations, 'listRates'>;
@@ -18,25 +12,27 @@ export interface ReceiverRateDependencies {
 const VALID_MS = 2_000;
 
 /**
- * Reads all limits with one query for all deliveries of some seconds. The processes that send share each limit, since what is due is
+ * How many attempts at each receiver may start in a second, for receivers that ask for a limit. Reads all limits with one query for all deliveries of some seconds. The processes that send share each limit, since what is due is
  * the same for all of them.
  * @param clock milliseconds
  */
 export function createReceiverRates(
   { registrations, processes }: ReceiverRateDependencies,
   clock = () => performance.now(),
-): ReceiverRates {
+) {
   let rates: ReadonlyMap<string, number> = new Map();
   let senders = 1;
   let validUntil = Number.NEGATIVE_INFINITY;
   return {
-    async refresh() {
+    /** Reads the limits, unless they were read a moment ago. */
+    async refresh(): Promise<void> {
       if (clock() < validUntil) return;
       rates = await registrations.listRates();
       if (rates.size > 0) senders = Math.max(1, await processes.countWorkers('deliveries'));
       validUntil = clock() + VALID_MS;
     },
-    of(receiver) {
+    /** @returns the part of this process in the limit, per second; undefined without a limit */
+    of(receiver: string): number | undefined {
       const rate = rates.get(receiver);
       return rate === undefined ? undefined : rate / senders;
     },

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ReplayProgress, ReplayRef } from '../../domain/webhooks/workflow-contract.js';
 import type { ClientDeliveries, DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
 import type { DeliveryQueue } from '../../storage/webhooks/delivery-queue.js';
-import type { ReplayRecord, Replays } from '../../storage/webhooks/replays.js';
+import type { Replays } from '../../storage/webhooks/replays.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface ReplayDependencies {
@@ -45,7 +45,8 @@ export function createReplayActivities({ replays, clientDeliveries, deliveryQueu
         await wait(PAUSE_MS, undefined, { signal });
         continue;
       }
-      const scope = scopeOf(replay);
+      // Only indexing webhooks are replayed: they have one receiver, the organisation's registration.
+      const scope: DeliveryScope = { org, events: ['indexing.status_changed'] };
       const batch = await clientDeliveries.listRetryable(scope, replay.filter, {
         after: replay.position,
         limit: BATCH,
@@ -63,9 +64,4 @@ export function createReplayActivities({ replays, clientDeliveries, deliveryQueu
   async function hasRoom(org: string): Promise<boolean> {
     return (await deliveryQueue.countDue(org, now(), MAX_WAITING)) <= MAX_WAITING - BATCH;
   }
-}
-
-/** Only indexing webhooks are replayed: they have one receiver, the organisation's registration. */
-function scopeOf({ org }: ReplayRecord): DeliveryScope {
-  return { org, events: ['indexing.status_changed'] };
 }

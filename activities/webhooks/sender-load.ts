@@ -1,20 +1,4 @@
-/**
- * How many attempts each receiver and each organisation has in progress in this process, so that a receiver that hangs harms
- * only itself, and an organisation has no more places than others, however many receivers it has.
- */
-export interface SenderLoad {
-  /** Whether an attempt at the receiver took long recently. */
-  isSlow(receiver: string): boolean;
-  hasRoom(receiver: string): boolean;
-  /** How many attempts of the organisation may start. */
-  roomOf(org: string): number;
-  /** Takes places for attempts that start soon. @returns how many there is room for, up to `wanted` */
-  reserve(org: string, receiver: string, wanted: number): number;
-  /** Frees reserved places that are not used. */
-  free(org: string, receiver: string, places: number): void;
-  /** Runs an attempt in a reserved place, and frees the place. */
-  use<T>(org: string, receiver: string, attempt: () => Promise<T>): Promise<T>;
-}
+export type SenderLoad = ReturnType<typeof createSenderLoad>;
 
 /** An attempt that takes longer makes its receiver slow. */
 export const SLOW_MS = 2_000;
@@ -30,6 +14,8 @@ const RESERVE = 0.1;
 const SECOND_MS = 1_000;
 
 /**
+ * How many attempts each receiver and each organisation has in progress in this process, so that a receiver that hangs harms
+ * only itself, and an organisation has no more places than others, however many receivers it has.
  * @param places attempts that the process can have in progress
  * @param clock milliseconds
  * @param rateOf how many attempts at a receiver may start in a second; undefined: any number
@@ -38,7 +24,7 @@ export function createSenderLoad(
   places: number,
   clock = () => performance.now(),
   rateOf: (receiver: string) => number | undefined = () => undefined,
-): SenderLoad {
+) {
   const receivers = new Map<string, number>();
   /** When the latest attempts at each receiver with a rate started. */
   const starts = new Map<string, number[]>();
@@ -49,43 +35,32 @@ export function createSenderLoad(
   /** Attempts in progress at slow receivers. */
   let slowInProgress = 0;
 
-  const load: SenderLoad = {
-    isSlow(receiver) {
-      const now = clock();
-      for (const [marked, until] of slowUntil) {
-        if (until > now) break;
-        slowUntil.delete(marked);
-        slowInProgress -= receivers.get(marked) ?? 0;
-      }
-      return slowUntil.has(receiver);
-    },
-    hasRoom(receiver) {
-      if (!isInRate(receiver)) return false;
-      const own = receivers.get(receiver) ?? 0;
-      if (load.isSlow(receiver)) return own < MAX_IN_PROGRESS.slow && slowInProgress < places * SLOW_SHARE;
-      // A receiver may occupy as many places as are free: one gets about half of them, a second a quarter or more.
-      const free = places - total;
-      return own < MAX_IN_PROGRESS.quick && (own === 0 ? free > 0 : own < free - places * RESERVE);
-    },
-    roomOf(org) {
+  return {
+    isSlow,
+    hasRoom,
+    /** How many attempts of the organisation may start. */
+    roomOf(org: string): number {
       const own = organisations.get(org) ?? 0;
       const free = places - total;
       const share = Math.ceil((free - places * RESERVE - own) / 2);
       return own === 0 && free > 0 ? Math.max(1, share) : Math.max(0, share);
     },
-    reserve(org, receiver, wanted) {
+    /** Takes places for attempts that start soon. @returns how many there is room for, up to `wanted` */
+    reserve(org: string, receiver: string, wanted: number): number {
       let reserved = 0;
-      for (; reserved < wanted && load.hasRoom(receiver); reserved += 1) {
+      for (; reserved < wanted && hasRoom(receiver); reserved += 1) {
         count(org, receiver, 1);
         starts.get(receiver)?.push(clock());
       }
       return reserved;
     },
-    free(org, receiver, unused) {
+    /** Frees reserved places that are not used. */
+    free(org: string, receiver: string, unused: number): void {
       count(org, receiver, -unused);
       starts.get(receiver)?.splice(-unused, unused);
     },
-    async use(org, receiver, attempt) {
+    /** Runs an attempt in a reserved place, and frees the place. */
+    async use<T>(org: string, receiver: string, attempt: () => Promise<T>): Promise<T> {
       const slow = setTimeout(() => markSlow(receiver), SLOW_MS).unref();
       try {
         return await attempt();
@@ -95,7 +70,26 @@ export function createSenderLoad(
       }
     },
   };
-  return load;
+
+  /** Whether an attempt at the receiver took long recently. */
+  function isSlow(receiver: string): boolean {
+    const now = clock();
+    for (const [marked, until] of slowUntil) {
+      if (until > now) break;
+      slowUntil.delete(marked);
+      slowInProgress -= receivers.get(marked) ?? 0;
+    }
+    return slowUntil.has(receiver);
+  }
+
+  function hasRoom(receiver: string): boolean {
+    if (!isInRate(receiver)) return false;
+    const own = receivers.get(receiver) ?? 0;
+    if (isSlow(receiver)) return own < MAX_IN_PROGRESS.slow && slowInProgress < places * SLOW_SHARE;
+    // A receiver may occupy as many places as are free: one gets about half of them, a second a quarter or more.
+    const free = places - total;
+    return own < MAX_IN_PROGRESS.quick && (own === 0 ? free > 0 : own < free - places * RESERVE);
+  }
 
   /** Whether one more attempt may start: no second, or longer time for a rate below 1, has more starts than the rate allows. */
   function isInRate(receiver: string): boolean {

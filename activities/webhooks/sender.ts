@@ -34,18 +34,7 @@ export interface Answer {
   isSlow: boolean;
 }
 
-export interface Sender {
-  /** Begins to send what is due. */
-  start(): void;
-  /**
-   * Asks for an attempt at a delivery now, if it is due and its receiver has room. Without being asked the sender finds the delivery
-   * a moment later.
-   * @throws when the queue cannot be read, or the sender stops
-   */
-  ask(delivery: string): Promise<Answer>;
-  /** Starts no more attempts. Resolves when all in progress are recorded. */
-  stop(): Promise<void>;
-}
+export type Sender = ReturnType<typeof createSender>;
 
 /** How long a claim outlives the time limit of its attempt, so that the outcome can be recorded. */
 const CLAIM_MARGIN_MS = 8_000;
@@ -68,7 +57,7 @@ const AGAIN_MS = 1_000;
  * queue of MongoDB by itself, so what is due is sent whatever Temporal does; workflows ask for their delivery, so that it does not
  * wait for the next look.
  */
-export function createSender(deps: SenderDependencies): Sender {
+export function createSender(deps: SenderDependencies) {
   const { deliveryQueue: queue, log, places } = deps;
   const attempt = createAttempt(deps);
   const handoff = createFailedDeliveryHandoff(deps);
@@ -84,17 +73,24 @@ export function createSender(deps: SenderDependencies): Sender {
   let loop: Promise<void> | undefined;
 
   return {
-    start() {
+    /** Begins to send what is due. */
+    start(): void {
       loop ??= run();
     },
-    ask(delivery) {
+    /**
+     * Asks for an attempt at a delivery now, if it is due and its receiver has room. Without being asked the sender finds the delivery
+     * a moment later.
+     * @throws when the queue cannot be read, or the sender stops
+     */
+    ask(delivery: string): Promise<Answer> {
       if (isStopping) return Promise.reject(new SenderStopped());
       return new Promise((resolve, reject) => {
         asked.push({ delivery, resolve, reject });
         attempts.wake();
       });
     },
-    async stop() {
+    /** Starts no more attempts. Resolves when all in progress are recorded. */
+    async stop(): Promise<void> {
       isStopping = true;
       attempts.wake();
       await loop;
@@ -129,13 +125,8 @@ export function createSender(deps: SenderDependencies): Sender {
       await deps.receiverRates.refresh();
       const now = await deps.now();
       const requested = await startAsked(requests, now);
-      const { chosen, reserved, blocked } = await chooseDue({
-        due,
-        load,
-        now,
-        places: places - attempts.sending,
-        turns,
-      });
+      const free = places - attempts.sending;
+      const { chosen, reserved, blocked } = await chooseDue({ due, load, now, places: free, turns });
       const others = chosen.filter(({ _id }) => !attempts.outcomeOf(_id));
       const started = await claimAndStart(others, reserved, now);
       return { started: requested + started, blocked };
@@ -148,11 +139,10 @@ export function createSender(deps: SenderDependencies): Sender {
   /** Starts attempts at the deliveries that were asked for, and answers. @returns how many were started */
   async function startAsked(requests: readonly Asked[], now: Date): Promise<number> {
     const unknown = requests.filter(({ delivery }) => !attempts.outcomeOf(delivery));
-    const records = new Map(
-      (await queue.read(unknown.map(({ delivery }) => delivery))).map((each) => [each._id, each]),
-    );
+    const read = await queue.read(unknown.map(({ delivery }) => delivery));
+    const records = new Map(read.map((each) => [each._id, each]));
     const reserved: Reservations = new Map();
-    const startable = [...records.values()].filter(({ org, receiver, next_attempt_at }) => {
+    const startable = read.filter(({ org, receiver, next_attempt_at }) => {
       if (next_attempt_at === null || next_attempt_at > now || load.reserve(org, receiver, 1) === 0) return false;
       reserved.set(receiver, { org, places: (reserved.get(receiver)?.places ?? 0) + 1 });
       return true;
