@@ -1,6 +1,7 @@
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { SEARCH_ENGINES, tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
+import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { DatabaseContents } from '../../storage/content/database-contents.js';
 import type { Databases } from '../../storage/content/databases.js';
@@ -26,6 +27,10 @@ export type DatabaseActivities = ReturnType<typeof createDatabaseActivities>;
 
 /** Items whose files are deleted at a time. */
 const PAGE = 500;
+
+export function databaseOf({ database_id, org }: Pick<ItemRef, 'database_id' | 'org'>): OwnedDatabase {
+  return { _id: database_id, org };
+}
 
 /**
  * Ends items in progress of a database that is being deleted, and announces that.

@@ -13,7 +13,7 @@ import { type ItemRecord, type Items, refOf } from '../../storage/content/items.
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, createClearVersions } from './clear-items.js';
-import { type InterruptDependencies, interruptItems } from './databases.js';
+import { databaseOf, type InterruptDependencies, interruptItems } from './databases.js';
 import { createAnnounceEnded, createEndItems, hasEnded, storedOutcome } from './end-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
 import { finalOutcome, isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
@@ -82,10 +82,10 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
   /** @returns false after it has ended the items because their database is being deleted */
   async function isDatabaseOpen(records: readonly ItemRecord[]): Promise<boolean> {
     if (records.length === 0) return true;
-    const { database_id: _id, org } = records[0]!;
-    if (await databases.isOpen({ _id, org })) return true;
+    const database = databaseOf(records[0]!);
+    if (await databases.isOpen(database)) return true;
     const keys = records.map((item) => item._id);
-    await interruptItems(deps, { _id, org }, keys);
+    await interruptItems(deps, database, keys);
     return false;
   }
 

@@ -1,8 +1,6 @@
 import { Context } from '@temporalio/activity';
-import type { Logger } from 'pino';
 import type { Checkpoints } from '../../domain/checkpoints.js';
 import type { Chunk } from '../../domain/content/chunking.js';
-import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
@@ -10,38 +8,23 @@ import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contrac
 import { ExtractionError } from '../../domain/extraction.js';
 import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints.js';
 import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
-import type { Databases } from '../../storage/content/databases.js';
-import type { ItemRecord, Items } from '../../storage/content/items.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { createLanguageMarks } from './chunk-languages.js';
-import { type ClearItemsDependencies, createClearVersions } from './clear-items.js';
-import { type InterruptDependencies, interruptItems } from './databases.js';
+import { createClearVersions } from './clear-items.js';
+import { databaseOf, interruptItems } from './databases.js';
 import { embedStored, pagedChunks } from './embed-chunks.js';
-import { createAnnounceEnded, createEndItems, type EndItemsDependencies, hasEnded } from './end-items.js';
+import { createAnnounceEnded, createEndItems, hasEnded } from './end-items.js';
+import type { IndexItemsDependencies } from './index-items.js';
 import { createIndexNextGeneration, createModelChoice } from './index-next-generation.js';
-import type { GraphExtractor, IndexTogetherDependencies } from './index-together.js';
 import { isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
-import { createItemRuns, type RunsAlone } from './item-runs.js';
-import { createReadItem, type ReadItemDependencies } from './read-item.js';
+import { createItemRuns } from './item-runs.js';
+import { createReadItem } from './read-item.js';
 
-export interface LargeItemDependencies extends EndItemsDependencies, ReadItemDependencies {
-  items: EndItemsDependencies['items'] &
-    IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions' | 'setTransientError'>;
-  removedItems: InterruptDependencies['removedItems'];
-  databases: Pick<Databases, 'isOpen'>;
-  databaseIndexes: IndexTogetherDependencies['databaseIndexes'];
-  chunks: ClearItemsDependencies['chunks'] & IndexTogetherDependencies['chunks'] & Pick<Chunks, 'listTexts' | 'put'>;
-  graph: ClearItemsDependencies['graph'] & IndexTogetherDependencies['graph'];
-  index: IndexTogetherDependencies['index'];
-  itemCatalogue: IndexTogetherDependencies['itemCatalogue'];
-  files: ReadItemDependencies['files'] & InterruptDependencies['files'];
+export interface LargeItemDependencies extends IndexItemsDependencies {
+  chunks: IndexItemsDependencies['chunks'] & Pick<Chunks, 'listTexts' | 'put'>;
   checkpoints: CheckpointStore;
-  embedders: IndexTogetherDependencies['embedders'];
-  graphExtractor: GraphExtractor;
-  runsAlone: RunsAlone;
-  log: Pick<Logger, 'warn'>;
 }
 
 export type LargeItemActivities = ReturnType<typeof createLargeItemActivities>;
@@ -180,8 +163,4 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
       save: stored.save,
     };
   }
-}
-
-function databaseOf({ database_id, org }: Pick<ItemRecord, 'database_id' | 'org'>): OwnedDatabase {
-  return { _id: database_id, org };
 }

@@ -1,5 +1,4 @@
 import type { Chunk } from '../../domain/content/chunking.js';
-import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { Graph, GraphText } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
@@ -13,6 +12,7 @@ import type { DatabaseIndexes } from '../../storage/content/database-indexes.js'
 import type { GraphStore } from '../../storage/content/graph.js';
 import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
+import { databaseOf } from './databases.js';
 import { embedMissing } from './embed-chunks.js';
 import { createEndItems, type EndItemsDependencies } from './end-items.js';
 import {
@@ -219,10 +219,6 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     );
     await graph.put(extracted.flat(), { replace: stored.size > 0 });
   }
-}
-
-function databaseOf({ database_id, org }: ItemRecord): OwnedDatabase {
-  return { _id: database_id, org };
 }
 
 function refsOf(work: readonly Work[]): ItemRef[] {

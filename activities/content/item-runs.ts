@@ -13,11 +13,7 @@ const CHECK_MS = 5_000;
 
 type Run = Pick<ItemRecord, 'indexing_status'> & { step: ItemStep };
 
-/** Runs the items of one organisation, at one step, one after the other. */
-export interface RunsAlone {
-  /** @throws the signal's reason when it was aborted while the item waited; an error of the work */
-  run<T>(org: string, step: ItemStep, cancelled: AbortSignal, work: () => Promise<T>): Promise<T>;
-}
+export type RunsAlone = ReturnType<typeof createRunsAlone>;
 
 /**
  * Items whose run was lost with its worker run one after the other: one of them may be the cause. They are not blamed for it,
@@ -25,10 +21,11 @@ export interface RunsAlone {
  * has a place of its own, so that a note does not wait for the long files that were lost with it. All activities of a process
  * that index items share it.
  */
-export function createRunsAlone(): RunsAlone {
+export function createRunsAlone() {
   const places = new Map<string, { place: ReturnType<typeof createSemaphore>; users: number }>();
   return {
-    async run(org, step, cancelled, work) {
+    /** @throws the signal's reason when it was aborted while the item waited; an error of the work */
+    async run<T>(org: string, step: ItemStep, cancelled: AbortSignal, work: () => Promise<T>): Promise<T> {
       const key = `${org}/${step}`;
       const entry = places.get(key) ?? { place: createSemaphore(1), users: 0 };
       places.set(key, entry);
