@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { HttpTool } from '../../domain/crews/crews.js';
 import { ProviderError } from '../../domain/errors.js';
 import {
@@ -90,14 +91,12 @@ const MAX_CACHED = 200;
 
 /** Keeps what a server said for a while, so that not every model call asks for it again. */
 export function createCache<Value>() {
-  const entries = new Map<string, { value: Promise<Value>; until: number }>();
+  const entries = new LRUCache<string, Promise<Value>>({ max: MAX_CACHED, ttl: CACHE_MS });
   return (key: string, load: () => Promise<Value>): Promise<Value> => {
     const found = entries.get(key);
-    if (found && found.until > performance.now()) return found.value;
+    if (found) return found;
     const value = load();
-    entries.delete(key);
-    entries.set(key, { value, until: performance.now() + CACHE_MS });
-    if (entries.size > MAX_CACHED) entries.delete(entries.keys().next().value!);
+    entries.set(key, value);
     value.catch(() => entries.delete(key));
     return value;
   };

@@ -1,6 +1,7 @@
 import type { OpenApiTool } from '../../domain/crews/crews.js';
 import type { ToolOffer } from '../../domain/crews/language-model.js';
 import {
+  isObject,
   type Operation,
   type Parameter,
   ToolDocumentError,
@@ -127,8 +128,4 @@ function isRequired({ in: place, required }: Parameter): boolean {
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,13 +3,7 @@ import { join } from 'node:path';
 import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
 import { type LoadedCrews, loadCrews } from './load-crews.js';
 
-/** The crews as their files are now. */
-export interface CrewCatalogue {
-  /** By name. A crew whose files got mistakes stays as it was before. */
-  crews(): ReadonlyMap<string, DeployedCrew>;
-  /** Crews with mistakes in their files, also those of which an earlier version is in `crews`. */
-  invalidCrews(): ReadonlyMap<string, InvalidCrew>;
-}
+export type CrewCatalogue = ReturnType<typeof createCrewCatalogue>;
 
 interface CatalogueOptions {
   /** Receives the mistakes of a crew, each time they change. */
@@ -22,14 +16,11 @@ interface CatalogueOptions {
 const MAX_DEPTH = 4;
 
 /**
- * Loads the crews of a folder, and again when a file has changed. A read of the crews checks the files, at most twice a second.
+ * The crews of a folder as their files are now: loads them, and again when a file has changed. A read of the crews checks the files, at most twice a second.
  * Polling, because changes of mounted folders are not reported everywhere.
  * @throws Error when the folder cannot be read
  */
-export function createCrewCatalogue(
-  folder: string,
-  { onMistakes, checkEveryMs = 500 }: CatalogueOptions,
-): CrewCatalogue {
+export function createCrewCatalogue(folder: string, { onMistakes, checkEveryMs = 500 }: CatalogueOptions) {
   let seen = stateOf(folder);
   let loaded = loadCrews(folder);
   report(new Map(), loaded.invalid);
@@ -62,7 +53,12 @@ export function createCrewCatalogue(
     }
   }
 
-  return { crews: () => current().crews, invalidCrews: () => current().invalid };
+  return {
+    /** By name. A crew whose files got mistakes stays as it was before. */
+    crews: (): ReadonlyMap<string, DeployedCrew> => current().crews,
+    /** Crews with mistakes in their files, also those of which an earlier version is in `crews`. */
+    invalidCrews: (): ReadonlyMap<string, InvalidCrew> => current().invalid,
+  };
 }
 
 /** Changes with every file of YAML that is written, added or removed. */

@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { deserialize } from 'node:v8';
 import { CHANNEL_FD, createChannel } from './channel.js';
 import { permissionArguments } from './permissions.js';
-import { preferOthers } from './prefer-others.js';
 import {
   type ChildOptions,
   type FromChild,
@@ -29,6 +28,8 @@ const FILES = ['path', 'contents'];
 const NO_MEMORY = /out of memory|heap limit|allocation fail|bad_alloc/i;
 /** Bytes of a message besides the output of a task, such as those of an error. */
 const ENVELOPE_BYTES = 1024 * 1024;
+/** Against a busy process of the product, a task gets a quarter of a core. */
+const NICENESS = 5;
 /** Characters kept of what a child last wrote to stderr. */
 const TAIL = 4_096;
 
@@ -39,17 +40,7 @@ export interface TaskOptions<Part> {
   onPart?: ((part: Part) => Promise<void>) | undefined;
 }
 
-export interface Child {
-  /** False when the process has ended or is ending. */
-  readonly alive: boolean;
-  /** Resident memory after the last task, in bytes. */
-  readonly resident: number;
-  /** @throws TaskLimitError, ProcessLostError, the signal's reason, an error of `onPart`, or the error that the task threw */
-  run<Result, Part>(task: unknown, options: TaskOptions<Part>): Promise<Result>;
-  /** Kills the process. Resolves when it has ended. */
-  end(): Promise<void>;
-  onExit(listener: () => void): void;
-}
+export type Child = ReturnType<typeof startChild>;
 
 export interface StartOptions extends Omit<ChildOptions, 'parent' | 'folder'> {
   /** JavaScript heap in MiB. */
@@ -64,7 +55,7 @@ export interface StartOptions extends Omit<ChildOptions, 'parent' | 'folder'> {
  * Starts a child process that may use code, the files of its task, and nothing else.
  * @throws Error when the system has no room for a process
  */
-export function startChild({ memoryMb, addons, readable, ...options }: StartOptions): Child {
+export function startChild({ memoryMb, addons, readable, ...options }: StartOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'postback-reader-'));
   const flags = [`--max-old-space-size=${memoryMb}`, '--max-semi-space-size=16'];
   const own = JSON.stringify({ ...options, parent: process.pid, folder });
@@ -105,6 +96,7 @@ export function startChild({ memoryMb, addons, readable, ...options }: StartOpti
     stop.abort(outOfMemory ? new TaskLimitError('memory') : new ProcessLostError(signal ?? `exit code ${code}`));
   });
 
+  /** Kills the process. Resolves when it has ended. */
   async function end(): Promise<void> {
     alive = false;
     child.kill('SIGKILL');
@@ -154,6 +146,7 @@ export function startChild({ memoryMb, addons, readable, ...options }: StartOpti
     return Object.keys(links).length > 0 ? { ...task, ...links } : task;
   }
 
+  /** @throws TaskLimitError, ProcessLostError, the signal's reason, an error of `onPart`, or the error that the task threw */
   async function run<Result, Part>(task: unknown, options: TaskOptions<Part>): Promise<Result> {
     let outcome: { result: Result } | { error: Error };
     try {
@@ -168,15 +161,17 @@ export function startChild({ memoryMb, addons, readable, ...options }: StartOpti
   }
 
   return {
+    /** False when the process has ended or is ending. */
     get alive() {
       return alive;
     },
+    /** Resident memory after the last task, in bytes. */
     get resident() {
       return resident;
     },
     run,
     end,
-    onExit: (listener) => void exited.then(listener),
+    onExit: (listener: () => void) => void exited.then(listener),
   };
 }
 
@@ -195,4 +190,19 @@ function createStopwatch(limitMs: number, expired: () => void) {
       }
     },
   };
+}
+
+/**
+ * A child gets the processor time that the product leaves, and where the system kills a process because memory is short, it takes
+ * the child. It cannot do so itself: it has no access to /proc.
+ */
+function preferOthers(pid: number): void {
+  try {
+    setPriority(pid, NICENESS);
+    // On Linux, a priority belongs to a thread. Later threads inherit that of the first.
+    for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), NICENESS);
+    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
+  } catch {
+    // Only Linux has these files, and the process may have ended.
+  }
 }

@@ -3,20 +3,21 @@ import { createProcessPool } from '../../isolation/pool.js';
 import { ProcessLostError, StuckTaskError, TaskLimitError } from '../../isolation/protocol.js';
 import type { ParseInput, ParseKind, ParseResult, ParseTask } from './worker.js';
 
-export interface ForeignParser {
-  /** @throws SourceError when the input is at fault; the signal's reason when it was aborted */
-  parse<Kind extends ParseKind>(kind: Kind, input: ParseInput<Kind>, signal: AbortSignal): Promise<ParseResult<Kind>>;
-  close(): Promise<void>;
-}
+export type ForeignParser = ReturnType<typeof createForeignParser>;
 
 const LIMITS = { processes: 2, memoryMb: 256, timeoutMs: 30_000, maxOutputBytes: 32 * 1024 * 1024 };
 
 /** Parses listings, pages and robots.txt of foreign servers in child processes. */
-export function createForeignParser(limits: Partial<typeof LIMITS> & { idleMs?: number } = {}): ForeignParser {
+export function createForeignParser(limits: Partial<typeof LIMITS> & { idleMs?: number } = {}) {
   const worker = new URL('./worker.js', import.meta.url);
   const pool = createProcessPool<ParseTask, never>({ worker, ...LIMITS, ...limits });
   return {
-    async parse(kind, input, signal) {
+    /** @throws SourceError when the input is at fault; the signal's reason when it was aborted */
+    async parse<Kind extends ParseKind>(
+      kind: Kind,
+      input: ParseInput<Kind>,
+      signal: AbortSignal,
+    ): Promise<ParseResult<Kind>> {
       const task = { kind, ...input } as ParseTask;
       return (
         pool

@@ -2,7 +2,7 @@ import { createProcessPool } from '../../isolation/pool.js';
 import { ProcessLostError, TaskLimitError } from '../../isolation/protocol.js';
 import { type Operation, type ToolDocument, ToolDocumentError } from './openapi.js';
 
-export { type Operation, type Parameter, ToolDocumentError } from './openapi.js';
+export { isObject, type Operation, type Parameter, ToolDocumentError } from './openapi.js';
 
 const LIMITS = { processes: 1, memoryMb: 128, timeoutMs: 30_000, maxOutputBytes: 1024 * 1024 };
 

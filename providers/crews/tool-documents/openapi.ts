@@ -176,6 +176,6 @@ function lookUp(root: JsonObject, reference: string): unknown {
   );
 }
 
-function isObject(value: unknown): value is JsonObject {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
