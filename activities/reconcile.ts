@@ -55,23 +55,11 @@ const KEEP_LONGER_MS = 60 * 60 * 1000;
 const ABANDONED_UPLOAD_MS = 6 * 60 * 60 * 1000;
 
 /** The jobs of the reconciler. Each continues after a record on which it fails, and reports what it did. */
-export function createReconcileActivities({
-  staleWork,
-  aiJobs,
-  uploads,
-  expiredUploads,
-  items,
-  databaseIndexes,
-  files,
-  index,
-  processes,
-  log,
-  now: clock,
-  quietMs,
-}: ReconcileDependencies) {
+export function createReconcileActivities(deps: ReconcileDependencies) {
+  const { uploads, files, log, now: clock } = deps;
   return {
     /** Starts missing workflows. Starting a running workflow does nothing, so it starts all that are quiet. */
-    restartLostWork: (kind: StaleKind, quiet = quietMs) =>
+    restartLostWork: (kind: StaleKind, quiet = deps.quietMs) =>
       withHeartbeat((signal) => startStaleWork(kind, quiet, signal)),
     /** Removes expired uploads, and files of requests that did not store their work. */
     dropAbandonedFiles: () => withHeartbeat(dropAbandonedFiles),
@@ -83,7 +71,7 @@ export function createReconcileActivities({
   }
 
   async function startStaleWork(kind: StaleKind, quiet: number, signal: AbortSignal): Promise<JobReport> {
-    const { records, idOf, start } = staleWork[kind];
+    const { records, idOf, start } = deps.staleWork[kind];
     const report = emptyReport();
     const before = ago(quiet);
     while (report.done + report.failed < MAX_RECORDS && !signal.aborted) {
@@ -104,14 +92,14 @@ export function createReconcileActivities({
         now,
       );
     }
-    if (!signal.aborted) await processes.swept(kind);
+    if (!signal.aborted) await deps.processes.swept(kind);
     if (report.done + report.failed > 0) log.info({ kind, ...report }, 'reconciler started quiet work');
     return report;
   }
 
   async function dropAbandonedFiles(signal: AbortSignal): Promise<JobReport> {
     const report = emptyReport();
-    for (const upload of await expiredUploads.list(MAX_RECORDS)) {
+    for (const upload of await deps.expiredUploads.list(MAX_RECORDS)) {
       if (signal.aborted) return report;
       await attempt(report, upload._id, () => dropUpload(upload));
     }
@@ -124,24 +112,24 @@ export function createReconcileActivities({
 
   /** A file stays while a queued or running job needs it. */
   async function dropUpload(upload: UploadRecord): Promise<void> {
-    if (await aiJobs.isFileNeeded(upload)) return uploads.keepUntil(upload, ago(-KEEP_LONGER_MS));
+    if (await deps.aiJobs.isFileNeeded(upload)) return uploads.keepUntil(upload, ago(-KEEP_LONGER_MS));
     await files.remove(upload._id);
     await uploads.remove(upload);
   }
 
   async function dropUnclaimed(file: UnclaimedFile): Promise<void> {
     const { org, file_id } = file;
-    const owned = (await items.ownsFile(file)) || (await uploads.getById(org, file_id)) !== null;
+    const owned = (await deps.items.ownsFile(file)) || (await uploads.getById(org, file_id)) !== null;
     if (owned) await files.claim(file);
     else await files.remove(file_id);
   }
 
   async function compactSearchIndex(signal: AbortSignal): Promise<JobReport> {
     const report = emptyReport();
-    for (const database of await databaseIndexes.listAll()) {
+    for (const database of await deps.databaseIndexes.listAll()) {
       if (signal.aborted) return report;
       const { _id, status } = database;
-      if (status === 'ready') await attempt(report, _id, () => index.compact(tableOf(_id, database.index)));
+      if (status === 'ready') await attempt(report, _id, () => deps.index.compact(tableOf(_id, database.index)));
     }
     return report;
   }

@@ -38,13 +38,8 @@ interface Target {
 }
 
 /** Fetches resources and makes queued items of them. A resource that cannot be fetched keeps its item. */
-export function createResourceFetcher({
-  itemQueue,
-  files,
-  scratch,
-  detectKind,
-  now: clock,
-}: ResourceFetcherDependencies) {
+export function createResourceFetcher(deps: ResourceFetcherDependencies) {
+  const { itemQueue, files, scratch, detectKind, now: clock } = deps;
   return {
     /**
      * Fetches resources, as many at the same time as the source allows. An error is the result of its resource.

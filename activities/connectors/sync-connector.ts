@@ -1,7 +1,14 @@
+import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { SourceError, type WebSettings } from '../../domain/connectors/connectors.js';
-import type { StartedSync, SyncOutcome, SyncRef } from '../../domain/connectors/workflow-contract.js';
+import {
+  type StartedSync,
+  SYNC_ENDED,
+  type SyncOutcome,
+  type SyncRef,
+} from '../../domain/connectors/workflow-contract.js';
+import { ServiceError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import type { OpenSource, Source } from '../../providers/connectors/index.js';
@@ -14,7 +21,8 @@ import type { Quotas } from '../../storage/quotas.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
-import { syncEnded, syncStep } from './failures.js';
+import { asActivityFailure, type ClientError } from '../failures.js';
+import { withHeartbeat } from '../heartbeat.js';
 import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch-resources.js';
 import { type ItemRemovalDependencies, removeItemsOf } from './remove-connector.js';
 
@@ -196,4 +204,23 @@ function linksOf(
 function unseenMeansRemoved({ kind, settings, sync }: ConnectorRecord): boolean {
   const keepsDropped = kind === 'feed' && 'remove_dropped' in settings && !settings.remove_dropped;
   return !sync!.truncated && !keepsDropped;
+}
+
+/** Runs a step of a sync with heartbeats; its failures carry the code that the client reads. */
+async function syncStep<T>(step: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  try {
+    return await withHeartbeat(step);
+  } catch (error) {
+    throw asActivityFailure(error, { describe: describeSourceError });
+  }
+}
+
+/** Ends the work of a sync whose connector was deleted, or that has ended. */
+function syncEnded(): ApplicationFailure {
+  return ApplicationFailure.nonRetryable('The connector was deleted, or this sync has ended.', SYNC_ENDED);
+}
+
+function describeSourceError(error: unknown): ClientError | undefined {
+  if (error instanceof ServiceError && error.details?.quota !== undefined) return new SourceError('QUOTA_EXCEEDED');
+  return error instanceof SourceError ? error : undefined;
 }
