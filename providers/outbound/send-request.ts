@@ -10,8 +10,8 @@ export interface ResponseReader {
   onHead(head: ResponseHead): void;
   onData(chunk: Buffer, controller: Dispatcher.DispatchController): void;
   onEnd(): void;
-  /** The connection failed. By default the request fails. */
-  onError?(error: Error): void;
+  /** The connection failed. */
+  onError(error: Error): void;
   /** The request has succeeded or failed. */
   onSettled?(): void;
 }
@@ -93,9 +93,7 @@ export function sendRequest<Result>(
         if (!settled) reader.onEnd();
       },
       onResponseError(_controller, error) {
-        if (settled) return;
-        if (reader.onError) reader.onError(error);
-        else fail(error);
+        if (!settled) reader.onError(error);
       },
     });
   });
