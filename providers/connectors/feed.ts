@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type FeedSettings, SourceError } from '../../domain/connectors/connectors.js';
 import type { FeedEntry } from './parsing/feed.js';
+import { MAX_LISTING_BYTES } from './parsing/listing.js';
 import { checkStatus, conditions, isUnchanged, type Validators, validatorsOf } from './requests.js';
 import { followRedirects } from './same-site.js';
 import type { ListingPage, Source, SourceTools } from './source.js';
@@ -19,7 +20,7 @@ export function createFeedSource({ url }: FeedSettings, { requests, parser, fold
   async function download(validators: Validators, signal: AbortSignal) {
     const headers = { Accept: ACCEPT, ...conditions(validators) };
     const { response } = await followRedirects(url, (target) =>
-      requests.downloadListing(target, headers, listing, signal),
+      requests.download(target, headers, listing, signal, MAX_LISTING_BYTES),
     );
     checkStatus(response.status);
     return response;

@@ -6,7 +6,6 @@ import {
   OutboundError,
   type OutboundResponse,
 } from '../../domain/outbound.js';
-import { MAX_LISTING_BYTES } from './parsing/listing.js';
 
 export interface RequestLimits {
   /** Milliseconds of one request. */
@@ -42,27 +41,18 @@ export function createRequests(outbound: OutboundClient, { timeoutMs, maxBytes }
       );
     },
 
-    /** As `download`, for a listing. */
-    downloadListing: (url: string, headers: Record<string, string>, path: string, signal: AbortSignal) =>
-      toFile(url, headers, path, MAX_LISTING_BYTES, signal),
-
     /** Writes the body of a 2xx response to a file. @returns the response with any status. @throws SourceError */
-    download: (url: string, headers: Record<string, string>, path: string, signal: AbortSignal) =>
-      toFile(url, headers, path, maxBytes, signal),
+    download(
+      url: string,
+      headers: Record<string, string>,
+      path: string,
+      signal: AbortSignal,
+      most = maxBytes,
+    ): Promise<Omit<OutboundResponse, 'body'>> {
+      const request = { url, headers, timeoutMs, maxBytes: most, signal, to: createWriteStream(path) };
+      return withSourceErrors(signal, () => outbound.download(request));
+    },
   };
-
-  function toFile(
-    url: string,
-    headers: Record<string, string>,
-    path: string,
-    maxBytes: number,
-    signal: AbortSignal,
-  ): Promise<Omit<OutboundResponse, 'body'>> {
-    const to = createWriteStream(path);
-    return withSourceErrors(signal, () => outbound.download({ url, headers, timeoutMs, maxBytes, signal, to })).finally(
-      () => to.destroy(),
-    );
-  }
 }
 
 /** @throws SourceError for any status but 2xx and 304 */

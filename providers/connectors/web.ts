@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import iconv from 'iconv-lite';
 import { SourceError, type WebSettings } from '../../domain/connectors/connectors.js';
+import { MAX_LISTING_BYTES } from './parsing/listing.js';
 import { checkStatus, conditions, isGone, isUnchanged, validatorsOf } from './requests.js';
 import { createRobots } from './robots.js';
 import { followRedirects, sameSiteUrl } from './same-site.js';
@@ -50,7 +51,9 @@ export function createWebSource(settings: WebSettings, tools: SourceTools, wait:
       const [sitemap, ...rest] = position.sitemaps;
       if (sitemap === undefined) return { resources: asResources(configured), next: null };
       const path = join(folder, 'sitemap');
-      const { response } = await followRedirects(sitemap, (url) => requests.downloadListing(url, {}, path, signal));
+      const { response } = await followRedirects(sitemap, (url) =>
+        requests.download(url, {}, path, signal, MAX_LISTING_BYTES),
+      );
       checkStatus(response.status);
       const found = await parser.parse('sitemap', { path, url: sitemap }, signal);
       // An index lists sitemaps, not further indexes (sitemaps.org), so the listing cannot be endless.

@@ -70,12 +70,7 @@ export async function readFeed({ path, base, contents }: FeedFile): Promise<Feed
   return [...entries.values()];
 }
 
-interface ParsedEntry {
-  key?: string | undefined;
-  title?: string | undefined;
-  link?: string | undefined;
-  content?: string | undefined;
-}
+type ParsedEntry = Partial<Record<'key' | 'title' | 'link' | 'content', string | undefined>>;
 
 function parseEntries(text: string): ParsedEntry[] {
   const { format, feed } = parse(text);
