@@ -19,30 +19,22 @@ export interface IndexingCallbackDependencies {
 /** Webhooks of the content service, sent to the organisation's registration and signed with its secret. */
 export function createIndexingCallback(deps: IndexingCallbackDependencies): Callback {
   const { registrations, disableAfterMs } = deps;
-  return { ...callbackWith(registrations), forBatch };
+  const find = (org: string) => registrations.findForOrg(org);
+  const open = (registration: RegistrationRecord) => ({
+    headers: registrations.openHeaders(registration),
+    secrets: registrations.openSecrets(registration),
+  });
+  // A batch reads each registration once, and opens its secrets and headers once.
+  return { ...callbackWith(find, open), forBatch: () => callbackWith(once(find), once(open)) };
 
-  /** Reads each registration once, and opens its secrets and headers once. */
-  function forBatch(): Callback {
-    const { findForOrg, openSecrets, openHeaders } = registrations;
-    return callbackWith({
-      findForOrg: once(findForOrg),
-      openSecrets: once(openSecrets),
-      openHeaders: once(openHeaders),
-    });
-  }
-
-  function callbackWith({
-    findForOrg,
-    openSecrets,
-    openHeaders,
-  }: Pick<Registrations, 'findForOrg' | 'openHeaders' | 'openSecrets'>): Callback {
+  function callbackWith(findFor: typeof find, opened: typeof open): Callback {
     return {
       policy: deps.policy,
       async prepare(delivery: DeliveryRecord) {
         if (delivery.superseded) {
           return { error_code: 'SUPERSEDED', error_message: 'A later version of the item has been announced.' };
         }
-        const registration = await findForOrg(delivery.org);
+        const registration = await findFor(delivery.org);
         if (!registration) {
           return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
         }
@@ -51,12 +43,10 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
         }
         const payload = delivery.payload!;
         const body = Buffer.from(JSON.stringify(payload));
+        const { headers, secrets } = opened(registration);
         return {
           url: registration.url,
-          headers: {
-            ...openHeaders(registration),
-            ...webhookHeaders(payload, body, openSecrets(registration), new Date()),
-          },
+          headers: { ...headers, ...webhookHeaders(payload, body, secrets, new Date()) },
           body,
           attempted: (delivered, now) => trackFailures(registration, delivered, now),
           receiver: registration,
@@ -84,13 +74,11 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
   }
 }
 
-/** Calls the function once for each first argument. */
-function once<First, Rest extends unknown[], Result>(
-  call: (first: First, ...rest: Rest) => Result,
-): (first: First, ...rest: Rest) => Result {
-  const results = new Map<First, Result>();
-  return (first, ...rest) => {
-    if (!results.has(first)) results.set(first, call(first, ...rest));
-    return results.get(first)!;
+/** Calls the function once for each argument. */
+function once<Argument, Result>(call: (argument: Argument) => Result): (argument: Argument) => Result {
+  const results = new Map<Argument, Result>();
+  return (argument) => {
+    if (!results.has(argument)) results.set(argument, call(argument));
+    return results.get(argument)!;
   };
 }
