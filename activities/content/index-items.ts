@@ -41,7 +41,7 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
   const end = createEndItems(deps);
   const announce = createAnnounceEnded(deps);
   const clear = createClearVersions(deps);
-  const runs = createItemRuns(items, deps.runsAlone);
+  const run = createItemRuns(items, deps.runsAlone);
 
   return {
     /**
@@ -66,7 +66,7 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
     indexAlone: (given: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> =>
       forVersions([given], async ([ref], signal) => {
         try {
-          await runs.run(ref!, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
+          await run(ref!, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
             if (!(await isDatabaseOpen([item]))) throw superseded();
             const failures = new Map<string, unknown>();
             await index([item], runSignal, failures);

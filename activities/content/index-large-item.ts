@@ -35,7 +35,7 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
   const end = createEndItems(deps);
   const announce = createAnnounceEnded(deps);
   const clear = createClearVersions(deps);
-  const runs = createItemRuns(items, deps.runsAlone);
+  const runStep = createItemRuns(items, deps.runsAlone);
   const readItem = createReadItem(deps);
   const indexNextGeneration = createIndexNextGeneration(deps);
   const modelFor = createModelChoice(deps);
@@ -117,10 +117,10 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
   /** A step that may take long or kill its process: a run is counted as lost unless it ends. */
   function forRun(
     ref: ItemRef,
-    run: Parameters<typeof runs.run>[1],
+    run: Parameters<typeof runStep>[1],
     step: (item: ItemRecord, signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    return forItem(ref, (signal) => runs.run(ref, run, signal, step));
+    return forItem(ref, (signal) => runStep(ref, run, signal, step));
   }
 
   /** Runs a step with heartbeats, and maps its errors to failures that the workflow understands. */

@@ -44,34 +44,29 @@ export function createRunsAlone() {
 /**
  * Counts the runs of each item that ended with the process that read it: an item that kills its process must not do so again and
  * again. Temporal's attempt number cannot count them, because it also counts storage errors and lost workers.
+ * @returns a function that runs a step of an item. The signal of its work aborts when the activity is cancelled, or the version was
+ * deleted or replaced. It throws Superseded; ExtractionError E2003 when its process ended three times; an error of the work
  */
 export function createItemRuns(
   items: Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions'>,
   alone: RunsAlone,
 ) {
-  return {
-    /**
-     * Runs a step of an item.
-     * @param work its signal aborts when the activity is cancelled, or the version was deleted or replaced
-     * @throws Superseded; ExtractionError E2003 when its process ended three times; an error of the work
-     */
-    async run<T>(
-      ref: ItemRef,
-      { step, indexing_status: status }: Run,
-      cancelled: AbortSignal,
-      work: (item: ItemRecord, signal: AbortSignal) => Promise<T>,
-    ): Promise<T> {
-      const [item] = await items.listVersions([ref]);
-      if (!item || hasEnded(item)) throw superseded();
-      const begin = async () => {
-        if ((await items.beginRuns([ref], { step, status })) === 0) throw superseded();
-        return untilEnd(ref, cancelled, (signal) => work(item, signal));
-      };
-      if (item.runs?.step !== step) return begin();
-      if ((item.runs.crashed ?? 0) >= MAX_CRASHES)
-        throw new ExtractionError('E2003', `Processing it ended ${MAX_CRASHES} times with the loss of its process.`);
-      return alone.run(ref.org, step, cancelled, begin);
-    },
+  return async <T>(
+    ref: ItemRef,
+    { step, indexing_status: status }: Run,
+    cancelled: AbortSignal,
+    work: (item: ItemRecord, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> => {
+    const [item] = await items.listVersions([ref]);
+    if (!item || hasEnded(item)) throw superseded();
+    const begin = async () => {
+      if ((await items.beginRuns([ref], { step, status })) === 0) throw superseded();
+      return untilEnd(ref, cancelled, (signal) => work(item, signal));
+    };
+    if (item.runs?.step !== step) return begin();
+    if ((item.runs.crashed ?? 0) >= MAX_CRASHES)
+      throw new ExtractionError('E2003', `Processing it ended ${MAX_CRASHES} times with the loss of its process.`);
+    return alone.run(ref.org, step, cancelled, begin);
   };
 
   async function untilEnd<T>(ref: ItemRef, cancelled: AbortSignal, work: (signal: AbortSignal) => Promise<T>) {
