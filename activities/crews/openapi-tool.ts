@@ -46,12 +46,12 @@ export function createOpenApiTools(http: ToolHttp, documents: ToolDocumentReader
       const present = parameters.filter(({ name }) => given(args, name) !== undefined && args[name] !== null);
       const headers = present
         .filter((parameter) => parameter.in === 'header')
-        .map(({ name }) => [name, headerText(args[name])]);
+        .map(({ name }) => [name.toLowerCase(), headerText(args[name])]);
       const response = await sendToolRequest(http, {
         method,
         url: urlOf(operation.url, present, args),
         // The headers of crew.yaml win: a model does not replace a credential.
-        headers: { ...lowerCase(Object.fromEntries(headers)), ...headersFor(http, tool, operation.url) },
+        headers: { ...Object.fromEntries(headers), ...headersFor(http, tool, operation.url) },
         ...(operation.body === undefined || args.body === undefined ? {} : { body: args.body }),
         repeatable: method === 'GET',
         signal,
@@ -124,8 +124,4 @@ function textOf(value: unknown): string {
 
 function isRequired({ in: place, required }: Parameter): boolean {
   return place === 'path' || required === true;
-}
-
-function lowerCase(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -1,4 +1,4 @@
-import { CREW_TOOLS, type CrewToolName, type McpServer } from '../../domain/crews/crews.js';
+import { CREW_TOOLS, type CrewToolName } from '../../domain/crews/crews.js';
 import type { ToolCall, ToolOffer } from '../../domain/crews/language-model.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { ToolDocumentReader } from '../../providers/crews/tool-documents/index.js';
@@ -97,15 +97,10 @@ export function createCrewTools(deps: CrewToolDependencies) {
     for (const server of offered) {
       const tool = isBuiltIn(server) ? undefined : access.tools[server];
       if (!tool || !('mcp' in tool) || !name.startsWith(`${server}_`)) continue;
-      const found = await findAt(tool, server, name, signal);
-      if (found !== undefined) return () => mcp.call(tool, found, args, signal);
+      const found = (await mcp.offers(tool, signal)).find((offer) => nameAt(server, offer.name) === name);
+      if (found) return () => mcp.call(tool, found.name, args, signal);
     }
     return undefined;
-  }
-
-  async function findAt(tool: McpServer, server: string, name: string, signal: AbortSignal) {
-    const offers = await mcp.offers(tool, signal);
-    return offers.find((offer) => nameAt(server, offer.name) === name)?.name;
   }
 }
 
