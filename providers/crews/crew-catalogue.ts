@@ -1,5 +1,6 @@
-import { type Dirent, readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { globSync } from 'tinyglobby';
 import type { DeployedCrew, InvalidCrew } from '../../domain/crews/crews.js';
 import { type LoadedCrews, loadCrews } from './load-crews.js';
 
@@ -12,8 +13,8 @@ interface CatalogueOptions {
   checkEveryMs?: number;
 }
 
-/** No project is deeper: `src/<package>/config/agents.yaml`. */
-const MAX_DEPTH = 4;
+/** No project is deeper: `<crew>/src/<package>/config/agents.yaml`. */
+const MAX_DEPTH = 5;
 
 /**
  * The crews of a folder as their files are now: loads them, and again when a file has changed. A read of the crews checks the files, at most twice a second.
@@ -61,30 +62,12 @@ export function createCrewCatalogue(folder: string, { onMistakes, checkEveryMs =
   };
 }
 
-/** Changes with every file of YAML that is written, added or removed. */
+/** Changes with every folder and every file of YAML that is written, added or removed. Empty when the folder cannot be read. */
 function stateOf(folder: string): string {
-  const parts: string[] = [];
-  const visit = (path: string, depth: number) => {
-    for (const entry of entriesOf(path)) {
-      const name = join(path, entry.name);
-      if (entry.isDirectory() || entry.isSymbolicLink()) {
-        parts.push(name);
-        if (depth < MAX_DEPTH) visit(name, depth + 1);
-      }
-      if (!/\.ya?ml$/.test(entry.name)) continue;
-      const stats = statSync(name, { throwIfNoEntry: false });
-      if (stats) parts.push(`${name} ${stats.mtimeMs} ${stats.size} ${stats.ino}`);
-    }
-  };
-  visit(folder, 0);
-  return parts.join('\n');
-}
-
-/** Empty for what is no folder, or cannot be read. */
-function entriesOf(path: string): Dirent[] {
-  try {
-    return readdirSync(path, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'));
-  } catch {
-    return [];
-  }
+  const paths = globSync(['**/', '**/*.{yml,yaml}'], { cwd: folder, deep: MAX_DEPTH, onlyFiles: false });
+  const states = paths.map((path) => {
+    const stats = path.endsWith('/') ? undefined : statSync(join(folder, path), { throwIfNoEntry: false });
+    return stats ? `${path} ${stats.mtimeMs} ${stats.size} ${stats.ino}` : path;
+  });
+  return states.sort().join('\n');
 }
