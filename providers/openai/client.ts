@@ -2,6 +2,7 @@ import { FormData, fetch, type Headers, type Response } from 'undici';
 import { z } from 'zod';
 import { ProviderError } from '../../domain/errors.js';
 import type { TokenMeter } from '../../domain/quotas.js';
+import { parseRetryAfter } from '../../domain/webhooks/delivery-policy.js';
 import { readBody } from './read-body.js';
 
 export interface OpenAiOptions {
@@ -119,12 +120,9 @@ function statusError({ status, headers }: { status: number; headers: Headers }):
   return new ProviderError(message, false);
 }
 
-/** Reads `Retry-After`, in seconds or as a date. */
 function retryAfterMs(headers: Headers): number | undefined {
   const value = headers.get('retry-after');
-  if (!value) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return ms > 0 && Number.isFinite(ms) ? ms : undefined;
+  return (value && parseRetryAfter(value, new Date())) || undefined;
 }
 
 const tokenCount = z.int().nonnegative();
