@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { judgeAddress, parseAllowedCidrs } from '../domain/address-rules.js';
 import { tableOf } from '../domain/content/index-generations.js';
 import { createAiProviders } from '../providers/ai-jobs/index.js';
-import { type CrewCatalogue, createCrewCatalogue } from '../providers/crews/crew-catalogue.js';
+import { type CrewCatalogue, createCrewCatalogue } from '../providers/crews/load-crews.js';
 import { createExtractor, describeFile, detectFileKind } from '../providers/extraction/index.js';
 import { type Config, readConfig } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';

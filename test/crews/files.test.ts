@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { fillIn } from '../../domain/crews/crews.js';
-import { createCrewCatalogue } from '../../providers/crews/crew-catalogue.js';
-import { loadCrews } from '../../providers/crews/load-crews.js';
+import { createCrewCatalogue, loadCrews } from '../../providers/crews/load-crews.js';
 
 const AGENTS = 'clerk:\n  role: Clerk of {shop}\n  goal: Sort {mail}\n  backstory: You sort.\n';
 const TASKS =
