@@ -53,7 +53,9 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
         redirect: 'error',
       });
       if (!response.ok) throw await responseError(response);
-      return parse(await readLimited(response, maxResponseBytes));
+      const text = await readBody(response, maxResponseBytes);
+      if (text === undefined) throw new ProviderError('The response of the AI server is too large.', false);
+      return parse(text);
     } catch (error) {
       if (error instanceof ProviderError) throw error;
       signal.throwIfAborted();
@@ -63,13 +65,6 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
     }
   }
   return { post };
-}
-
-/** @throws ProviderError */
-async function readLimited(response: Response, limit: number): Promise<string> {
-  const text = await readBody(response, limit);
-  if (text === undefined) throw new ProviderError('The response of the AI server is too large.', false);
-  return text;
 }
 
 function parse(body: string): unknown {
@@ -84,13 +79,11 @@ function parse(body: string): unknown {
 const MAX_ERROR_BYTES = 64 * 1024;
 
 async function responseError(response: Response): Promise<ProviderError> {
-  if (response.status === 400) {
-    const text = await readLimited(response, MAX_ERROR_BYTES).catch(() => '');
-    if (text.includes('max_completion_tokens')) return new TokenFieldError(statusError(response).message, false);
-  }
   // Read, and not cancelled: the connection can be used again.
-  await readBody(response, MAX_ERROR_BYTES).catch(() => undefined);
-  return statusError(response);
+  const text = await readBody(response, MAX_ERROR_BYTES).catch(() => undefined);
+  const error = statusError(response);
+  const isAboutField = response.status === 400 && text?.includes('max_completion_tokens');
+  return isAboutField ? new TokenFieldError(error.message, false) : error;
 }
 
 /** Statuses below 500 after which the same request may succeed. */
