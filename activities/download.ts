@@ -1,14 +1,8 @@
 import { createWriteStream } from 'node:fs';
-import { BlockedAddressError, type OutboundClient, OutboundError } from '../domain/outbound.js';
+import { BlockedAddressError, type OutboundClient, type OutboundDownload, OutboundError } from '../domain/outbound.js';
 
-export interface DownloadRequest {
-  url: string;
-  /** The local file. */
-  path: string;
-  timeoutMs: number;
-  maxBytes: number;
-  signal: AbortSignal;
-}
+/** A download into the local file at `path`. */
+type DownloadRequest = Omit<OutboundDownload, 'to'> & { path: string; signal: AbortSignal };
 
 /**
  * Downloads into a local file; only a 2xx response has content.

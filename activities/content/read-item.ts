@@ -14,20 +14,17 @@ export interface ReadItemDependencies {
 }
 
 /**
- * Reads an item and divides its text into chunks.
- * @param store takes some chunks in order, with the title that a file has itself; the next ones wait for it
- * @throws as `Extractor.extractChunks`; FileStoreError
+ * A short text is divided here, where its cost is bounded; everything else is read in another process.
+ * @returns a function that reads an item and divides its text into chunks. `store` takes some chunks in order, with the title that a
+ * file has itself; the next ones wait for it. It throws as `Extractor.extractChunks`, or FileStoreError
  */
-export type ReadItem = (
-  item: Pick<ItemRecord, 'source' | 'org'>,
-  store: (title: string | null, chunks: Chunk[]) => Promise<void>,
-  signal: AbortSignal,
-  checkpoints?: Checkpoints,
-) => Promise<void>;
-
-/** A short text is divided here, where its cost is bounded; everything else is read in another process. */
-export function createReadItem({ files, scratch, extractor }: ReadItemDependencies): ReadItem {
-  return async ({ source, org }, store, signal, checkpoints = noCheckpoints) => {
+export function createReadItem({ files, scratch, extractor }: ReadItemDependencies) {
+  return async (
+    { source, org }: Pick<ItemRecord, 'source' | 'org'>,
+    store: (title: string | null, chunks: Chunk[]) => Promise<void>,
+    signal: AbortSignal,
+    checkpoints: Checkpoints = noCheckpoints,
+  ): Promise<void> => {
     if (source.kind === 'text' && source.text.length <= SMALL_TEXT_BYTES) {
       return store(null, [...chunkSections({ sections: [{ text: source.text, headings: [] }] })]);
     }

@@ -3,16 +3,13 @@ import { RESOURCE_ERRORS, SourceError } from '../../domain/connectors/connectors
 import {
   BlockedAddressError,
   type OutboundClient,
+  type OutboundDownload,
   OutboundError,
   type OutboundResponse,
 } from '../../domain/outbound.js';
 
-export interface RequestLimits {
-  /** Milliseconds of one request. */
-  timeoutMs: number;
-  /** Bytes of one resource. */
-  maxBytes: number;
-}
+/** Of one request, and of one resource. */
+export type RequestLimits = Pick<OutboundDownload, 'timeoutMs' | 'maxBytes'>;
 
 /** What a server says about the version of a resource, which a later request can repeat. */
 export interface Validators {

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { deserialize } from 'node:v8';
 import { CHANNEL_FD, createChannel } from './channel.js';
 import { permissionArguments } from './permissions.js';
+import type { ProcessPoolOptions } from './pool.js';
 import {
   type ChildOptions,
   type FromChild,
@@ -42,14 +43,8 @@ export interface TaskOptions<Part> {
 
 export type Child = ReturnType<typeof startChild>;
 
-export interface StartOptions extends Omit<ChildOptions, 'parent' | 'folder'> {
-  /** JavaScript heap in MiB. */
-  memoryMb: number;
-  /** Whether the work loads native packages. */
-  addons: boolean;
-  /** Folders with files that the work reads, besides those of its task. */
-  readable: readonly string[];
-}
+export type StartOptions = Omit<ChildOptions, 'parent' | 'folder'> &
+  Required<Pick<ProcessPoolOptions, 'memoryMb' | 'addons' | 'readable'>>;
 
 /**
  * Starts a child process that may use code, the files of its task, and nothing else.
