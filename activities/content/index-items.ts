@@ -19,16 +19,13 @@ import { createIndexTogether, type IndexTogetherDependencies } from './index-tog
 import { finalOutcome, isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
 import { createItemRuns, type RunsAlone } from './item-runs.js';
 
-export interface IndexItemsDependencies extends IndexTogetherDependencies {
-  items: IndexTogetherDependencies['items'] &
-    Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions' | 'setTransientError'>;
-  databases: Pick<Databases, 'isOpen'>;
-  chunks: IndexTogetherDependencies['chunks'] & ClearItemsDependencies['chunks'];
-  graph: IndexTogetherDependencies['graph'] & ClearItemsDependencies['graph'];
-  removedItems: InterruptDependencies['removedItems'];
-  files: IndexTogetherDependencies['files'] & InterruptDependencies['files'];
-  runsAlone: RunsAlone;
-}
+export type IndexItemsDependencies = IndexTogetherDependencies &
+  ClearItemsDependencies &
+  InterruptDependencies & {
+    items: Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions' | 'setTransientError'>;
+    databases: Pick<Databases, 'isOpen'>;
+    runsAlone: RunsAlone;
+  };
 
 const NOTHING: ItemsAttempt = { completed: 0, dropped: 0, errored: [], left: [] };
 

@@ -22,10 +22,10 @@ import { isSuperseded, itemFailureRules, showTransientError, superseded } from '
 import { createItemRuns } from './item-runs.js';
 import { createReadItem } from './read-item.js';
 
-export interface LargeItemDependencies extends IndexItemsDependencies {
-  chunks: IndexItemsDependencies['chunks'] & Pick<Chunks, 'listTexts' | 'put'>;
+export type LargeItemDependencies = IndexItemsDependencies & {
+  chunks: Pick<Chunks, 'listTexts' | 'put'>;
   checkpoints: CheckpointStore;
-}
+};
 
 export type LargeItemActivities = ReturnType<typeof createLargeItemActivities>;
 

@@ -20,11 +20,11 @@ export interface WriteAloneDependencies {
   index: Pick<SearchIndex, 'write'>;
 }
 
-export interface IndexNextGenerationDependencies extends WriteAloneDependencies {
-  chunks: WriteAloneDependencies['chunks'] & Pick<Chunks, 'listEmbedded' | 'setVectors'>;
+export type IndexNextGenerationDependencies = WriteAloneDependencies & {
+  chunks: Pick<Chunks, 'listEmbedded' | 'setVectors'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
   log: Pick<Logger, 'warn'>;
-}
+};
 
 /**
  * Writes the rows of chunks to an index that a rebuild, the item's own workflow and changes of its metadata write at the same

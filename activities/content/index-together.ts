@@ -29,19 +29,16 @@ export interface GraphExtractor {
   extract(chunks: GraphText[], signal?: AbortSignal, org?: string): Promise<Graph>;
 }
 
-export interface IndexTogetherDependencies
-  extends EndItemsDependencies,
-    IndexNextGenerationDependencies,
-    ReadItemDependencies {
-  items: EndItemsDependencies['items'] &
-    IndexNextGenerationDependencies['items'] &
-    Pick<Items, 'getStatuses' | 'keepInProgress' | 'linkGraph' | 'setTitle'>;
-  databaseIndexes: Pick<DatabaseIndexes, 'getById' | 'getForEmbedding'>;
-  chunks: IndexNextGenerationDependencies['chunks'] & Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
-  graph: Pick<GraphStore, 'put'>;
-  index: Pick<SearchIndex, 'exists' | 'write'>;
-  graphExtractor: GraphExtractor;
-}
+export type IndexTogetherDependencies = EndItemsDependencies &
+  IndexNextGenerationDependencies &
+  ReadItemDependencies & {
+    items: Pick<Items, 'getStatuses' | 'keepInProgress' | 'linkGraph' | 'setTitle'>;
+    databaseIndexes: Pick<DatabaseIndexes, 'getForEmbedding'>;
+    chunks: Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
+    graph: Pick<GraphStore, 'put'>;
+    index: Pick<SearchIndex, 'exists'>;
+    graphExtractor: GraphExtractor;
+  };
 
 interface Work {
   item: ItemRecord;
