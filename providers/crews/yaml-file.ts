@@ -1,16 +1,5 @@
 import { readFileSync } from 'node:fs';
-import {
-  type Alias,
-  type Document,
-  isMap,
-  isNode,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  visit,
-} from 'yaml';
+import { type Alias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { z } from 'zod';
 
 type Path = readonly PropertyKey[];
@@ -117,7 +106,7 @@ function keyAt(text: string, offset: number): string {
 }
 
 /** A reference to nothing, such as `role: **Clerk**`, which the parser does not count as an error. */
-function unknownAlias(document: Document): Alias | undefined {
+function unknownAlias(document: ReturnType<typeof parseDocument>): Alias | undefined {
   let found: Alias | undefined;
   visit(document, {
     Alias(_key, alias) {

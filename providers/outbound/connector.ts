@@ -2,6 +2,7 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { type Agent, buildConnector, Pool, ProxyAgent } from 'undici';
+import type { OutboundClientOptions } from './guarded-client.js';
 
 /** Resolves a name to all its addresses, IPv4 and IPv6. @throws with a DNS `code` when there are none */
 export type Lookup = (hostname: string) => Promise<string[]>;
@@ -13,8 +14,7 @@ export type Lookup = (hostname: string) => Promise<string[]>;
  */
 export type ResolveAllowed = (host: string, plain: boolean) => Promise<string[]>;
 
-/** Certificate authorities (PEM) to trust for receivers instead of the built-in ones. */
-export type TrustedAuthorities = { ca?: string | string[] } | undefined;
+type Tls = OutboundClientOptions['tls'];
 
 /** A name server that does not respond is given up after about 2 × 2.5 s. */
 const QUERY = { timeout: 2500, tries: 2 };
@@ -40,7 +40,7 @@ export function createLookup(servers?: string[]): Lookup {
 }
 
 /** Opens sockets to allowed addresses only. Node calls `lookup` for names alone, so IP addresses are checked beforehand. */
-export function guardedConnector(resolve: ResolveAllowed, tls: TrustedAuthorities): buildConnector.connector {
+export function guardedConnector(resolve: ResolveAllowed, tls: Tls): buildConnector.connector {
   const connectorFor = (plain: boolean) =>
     buildConnector({
       ca: tls?.ca,
@@ -82,7 +82,7 @@ function guardedLookup(resolve: ResolveAllowed, plain: boolean): LookupFunction 
  * @param url of the proxy, http or https, with credentials where the proxy needs them
  * @param connections options of every connection
  */
-export function createProxyDispatcher(url: string, tls: TrustedAuthorities, connections: Agent.Options): ProxyAgent {
+export function createProxyDispatcher(url: string, tls: Tls, connections: Agent.Options): ProxyAgent {
   return new ProxyAgent({
     ...connections,
     uri: url,

@@ -3,13 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { AllowedCidr } from '../../domain/address-rules.js';
 import { BlockedAddressError, type OutboundClient } from '../../domain/outbound.js';
-import {
-  createLookup,
-  createProxyDispatcher,
-  guardedConnector,
-  type Lookup,
-  type TrustedAuthorities,
-} from './connector.js';
+import { createLookup, createProxyDispatcher, guardedConnector, type Lookup } from './connector.js';
 import { download } from './download.js';
 import { exchange } from './exchange.js';
 import { describeFailure } from './failure.js';
@@ -24,8 +18,8 @@ export interface OutboundClientOptions {
   maxConnectionsPerOrigin?: number;
   /** URL of an egress proxy that all requests pass. It resolves the names, so it must have rules of its own. */
   proxy?: string | undefined;
-  /** Verification of certificates cannot be switched off. */
-  tls?: TrustedAuthorities;
+  /** Certificate authorities (PEM) to trust instead of the built-in ones. Verification cannot be switched off. */
+  tls?: { ca?: string | string[] };
 }
 
 /** Sent when a request has no User-Agent of its own. */

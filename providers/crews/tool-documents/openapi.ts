@@ -55,12 +55,7 @@ export default async function readOperation({ text, operation: id, address }: To
     for (const method of METHODS) {
       const operation = item[method];
       if (!isObject(operation) || operation.operationId !== id) continue;
-      return describe(
-        { root, item, operation },
-        `${serverOf({ root, item, operation }, address)}${path}`,
-        method,
-        path,
-      );
+      return describe({ root, item, operation }, method, path, address);
     }
   }
   throw new ToolDocumentError(`The OpenAPI document of the tool has no operation "${id}".`);
@@ -112,12 +107,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-function describe(
-  { root, item, operation }: Place,
-  url: string,
-  method: (typeof METHODS)[number],
-  path: string,
-): Operation {
+function describe(place: Place, method: (typeof METHODS)[number], path: string, address: string): Operation {
+  const { root, item, operation } = place;
+  const url = `${serverOf(place, address)}${path}`;
   const resolve = createResolver(root);
   const listed = [item.parameters, operation.parameters].flatMap((list) => (Array.isArray(list) ? list : []));
   const parameters = new Map<string, Parameter>();
