@@ -44,13 +44,10 @@ export async function clearItems(
   await Promise.all(versions.map((range) => graph.remove(database._id, range)));
 }
 
-/** @returns a function that deletes what versions of items of one database have written; earlier versions keep theirs */
-export function createClearVersions(deps: ClearItemsDependencies) {
-  return async (versions: readonly ItemRef[]): Promise<void> => {
-    const { database_id: _id, org } = versions[0]!;
-    const ranges = versions.map(({ item, version }) => ({ item, from: version, upTo: version }));
-    await clearItems(deps, { _id, org }, ranges);
-  };
+/** Deletes what a version of an item has written; earlier versions keep theirs. */
+export async function clearVersion(deps: ClearItemsDependencies, ref: ItemRef): Promise<void> {
+  const { item, version, database_id: _id, org } = ref;
+  await clearItems(deps, { _id, org }, [{ item, from: version, upTo: version }]);
 }
 
 /**

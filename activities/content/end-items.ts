@@ -29,7 +29,7 @@ export interface EndItemsDependencies {
 /**
  * Ends versions of items of one organisation with the same outcome: their status and the deliveries that notify the
  * organisation's webhook are written in one transaction. Then the deliveries are started, and the versions that are not served
- * any more are cleared, or those that could not replace the served ones. After a crash in between, `createAnnounceEnded` and the
+ * any more are cleared, or those that could not replace the served ones. After a crash in between, `announceEnded` and the
  * reconciler do it.
  * @returns a function that returns the keys of the items that were in progress
  */
@@ -58,13 +58,14 @@ export function createEndItems(deps: EndItemsDependencies) {
   };
 }
 
-/** @returns a function that starts the deliveries of items that a run has ended before it was lost */
-export function createAnnounceEnded({ deliveries, starters }: Pick<EndItemsDependencies, 'deliveries' | 'starters'>) {
-  return async (ended: readonly Pick<ItemRecord, '_id' | 'org' | 'version'>[]): Promise<void> => {
-    if (ended.length === 0) return;
-    const keys = ended.map(({ _id, version }) => itemDedupeKey(_id, version));
-    await starters.startDeliveries(await deliveries.listUnattemptedByKeys(ended[0]!.org, keys));
-  };
+/** Starts the deliveries of items that a run has ended before it was lost. */
+export async function announceEnded(
+  { deliveries, starters }: Pick<EndItemsDependencies, 'deliveries' | 'starters'>,
+  ended: readonly Pick<ItemRecord, '_id' | 'org' | 'version'>[],
+): Promise<void> {
+  if (ended.length === 0) return;
+  const keys = ended.map(({ _id, version }) => itemDedupeKey(_id, version));
+  await starters.startDeliveries(await deliveries.listUnattemptedByKeys(ended[0]!.org, keys));
 }
 
 export function hasEnded({ indexing_status }: Pick<ItemRecord, 'indexing_status'>): boolean {

@@ -12,9 +12,9 @@ import type { Databases } from '../../storage/content/databases.js';
 import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { type ClearItemsDependencies, createClearVersions } from './clear-items.js';
+import { type ClearItemsDependencies, clearVersion } from './clear-items.js';
 import { databaseOf, type InterruptDependencies, interruptItems } from './databases.js';
-import { createAnnounceEnded, createEndItems, hasEnded, storedOutcome } from './end-items.js';
+import { announceEnded, createEndItems, hasEnded, storedOutcome } from './end-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
 import { finalOutcome, isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
 import { createItemRuns, type RunsAlone } from './item-runs.js';
@@ -36,8 +36,6 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
   const { items, databases } = deps;
   const index = createIndexTogether(deps);
   const end = createEndItems(deps);
-  const announce = createAnnounceEnded(deps);
-  const clear = createClearVersions(deps);
   const run = createItemRuns(items, deps.runsAlone);
 
   return {
@@ -49,7 +47,7 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
       forVersions(versionsOf(given), async (versions, signal) => {
         const found = await items.listVersions(versions);
         // An attempt that was lost has ended them.
-        await announce(found.filter(hasEnded));
+        await announceEnded(deps, found.filter(hasEnded));
         const open = found.filter((item) => !hasEnded(item));
         if (!(await isDatabaseOpen(open))) return { ...NOTHING, dropped: open.length };
         const [fresh, lost] = [open.filter(({ runs }) => !runs), open.filter(({ runs }) => runs)];
@@ -133,7 +131,7 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
       throw error;
     }
     // Parts of an item that failed must not be found.
-    await clear([ref]);
+    await clearVersion(deps, ref);
     return (await end([ref], outcome)).has(ref.item) ? outcome : outcomeOfAnother(ref);
   }
 
@@ -141,11 +139,11 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
   async function outcomeOfAnother(ref: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
     const [item] = await items.listVersions([ref]);
     if (item && hasEnded(item)) {
-      await announce([item]);
+      await announceEnded(deps, [item]);
       return storedOutcome(item);
     }
     // What it wrote after its deletion or replacement is invisible, but nothing else would delete it.
-    if (!item) await clear([ref]);
+    if (!item) await clearVersion(deps, ref);
     return SUPERSEDED;
   }
 

@@ -12,15 +12,15 @@ import type { ItemRecord } from '../../storage/content/items.js';
 import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { createLanguageMarks } from './chunk-languages.js';
-import { createClearVersions } from './clear-items.js';
+import { clearVersion } from './clear-items.js';
 import { databaseOf, interruptItems } from './databases.js';
 import { embedStored, pagedChunks } from './embed-chunks.js';
-import { createAnnounceEnded, createEndItems, hasEnded } from './end-items.js';
+import { announceEnded, createEndItems, hasEnded } from './end-items.js';
 import type { IndexItemsDependencies } from './index-items.js';
-import { createIndexNextGeneration, createModelChoice } from './index-next-generation.js';
+import { createModelChoice, indexNextGeneration } from './index-next-generation.js';
 import { isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
 import { createItemRuns } from './item-runs.js';
-import { createReadItem } from './read-item.js';
+import { readItem } from './read-item.js';
 
 export type LargeItemDependencies = IndexItemsDependencies & {
   chunks: Pick<Chunks, 'listTexts' | 'put'>;
@@ -33,11 +33,7 @@ export type LargeItemActivities = ReturnType<typeof createLargeItemActivities>;
 export function createLargeItemActivities(deps: LargeItemDependencies) {
   const { items, chunks, checkpoints, databases, databaseIndexes, index, embedders } = deps;
   const end = createEndItems(deps);
-  const announce = createAnnounceEnded(deps);
-  const clear = createClearVersions(deps);
   const runStep = createItemRuns(items, deps.runsAlone);
-  const readItem = createReadItem(deps);
-  const indexNextGeneration = createIndexNextGeneration(deps);
   const modelFor = createModelChoice(deps);
 
   return {
@@ -53,7 +49,7 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
           stored += drafts.length;
           if (!(await items.isCurrent(ref))) throw superseded();
         };
-        await readItem(item, store, signal, pageCheckpoints(ref));
+        await readItem(deps, item, store, signal, pageCheckpoints(ref));
         if (stored === 0) throw new ExtractionError('E2004');
         await checkpoints.drop(ref.org, checkpointOwner(ref));
       }),
@@ -85,7 +81,7 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
           await index.write(tableOf(database._id, current), rowsOf(item, page, database.metadata_schema), repeatedIds);
           chunkIds.push(...ids);
         }
-        if (next) await indexNextGeneration(ref, next, signal);
+        if (next) await indexNextGeneration(deps, ref, next, signal);
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already.
           await removeRows(deps, databaseOf(item), chunkIds);
@@ -109,7 +105,7 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
         const [item] = await items.listVersions([ref]);
         if (!item) throw superseded();
         // An attempt that was lost has ended it.
-        await announce([item].filter(hasEnded));
+        await announceEnded(deps, [item].filter(hasEnded));
         return outcome;
       }),
   };
@@ -142,7 +138,7 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
     if (!(error instanceof ExtractionError || isSuperseded(error))) return;
     // Parts of an item that failed must not be found. What a version wrote after its replacement is invisible, but nothing else
     // would delete it; the data of a version that another run has finished belongs to it.
-    if (error instanceof ExtractionError || !(await items.isCurrent(ref))) await clear([ref]);
+    if (error instanceof ExtractionError || !(await items.isCurrent(ref))) await clearVersion(deps, ref);
     await checkpoints.drop(ref.org, checkpointOwner(ref)).catch(() => undefined);
   }
 

@@ -10,7 +10,7 @@ import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import type { Items } from '../../storage/content/items.js';
-import { type EmbeddingTarget, embedStored, pagedChunks } from './embed-chunks.js';
+import { embedStored, pagedChunks } from './embed-chunks.js';
 
 export interface WriteAloneDependencies {
   databaseIndexes: Pick<DatabaseIndexes, 'getById'>;
@@ -64,31 +64,26 @@ export async function writeRowsAlone(
 type ItemChunk = Pick<EmbeddedChunk, '_id' | 'item'>;
 
 /**
- * @returns a function that embeds a version for the index of a rebuild and writes its rows there. Without the model, or while
- * it is unavailable, the rows have no vectors, and the rebuild embeds them before it switches
+ * Embeds a version for the index of a rebuild, and writes its rows there. Without the model, or while it is unavailable, the rows
+ * have no vectors, and the rebuild embeds them before it switches.
  */
-export function createIndexNextGeneration(deps: IndexNextGenerationDependencies) {
-  return async (ref: ItemRef, generation: IndexGeneration, signal: AbortSignal): Promise<void> => {
-    const embedder = deps.embedders.find(generation.embeddings);
-    const pages = await pagedChunks(deps.chunks, ref, generation.generation);
-    for await (const page of pages()) {
-      if (embedder) await embedPage(embedder, page, { ...ref, generation: generation.generation }, signal);
-      await writeRowsAlone(deps, { _id: ref.database_id, org: ref.org }, generation, page, signal);
-    }
-  };
-
-  async function embedPage(
-    embedder: Embedder,
-    page: readonly EmbeddedChunk[],
-    target: EmbeddingTarget,
-    signal: AbortSignal,
-  ): Promise<void> {
+export async function indexNextGeneration(
+  deps: IndexNextGenerationDependencies,
+  ref: ItemRef,
+  index: IndexGeneration,
+  signal: AbortSignal,
+): Promise<void> {
+  const { generation } = index;
+  const embedder = deps.embedders.find(index.embeddings);
+  const pages = await pagedChunks(deps.chunks, ref, generation);
+  for await (const page of pages()) {
     try {
-      await embedStored(embedder, deps.chunks, page, target, signal);
+      if (embedder) await embedStored(embedder, deps.chunks, page, { ...ref, generation }, signal);
     } catch (error) {
       if (!(error instanceof EmbeddingError)) throw error;
       deps.log.warn({ err: error }, 'not embedded for the index of the rebuild, which will do it');
     }
+    await writeRowsAlone(deps, { _id: ref.database_id, org: ref.org }, index, page, signal);
   }
 }
 

@@ -16,12 +16,12 @@ import { databaseOf } from './databases.js';
 import { embedMissing } from './embed-chunks.js';
 import { createEndItems, type EndItemsDependencies } from './end-items.js';
 import {
-  createIndexNextGeneration,
   createModelChoice,
   type IndexNextGenerationDependencies,
+  indexNextGeneration,
 } from './index-next-generation.js';
 import { isSuperseded, superseded } from './item-failures.js';
-import { createReadItem, type ReadItemDependencies } from './read-item.js';
+import { type ReadItemDependencies, readItem } from './read-item.js';
 
 export interface GraphExtractor {
   /** Called before texts are embedded: its process starts during that, and costs nothing while no item is indexed. */
@@ -52,10 +52,8 @@ interface Work {
  */
 export function createIndexTogether(deps: IndexTogetherDependencies) {
   const { items, databaseIndexes, embedders, chunks, graph, index } = deps;
-  const readItem = createReadItem(deps);
   const end = createEndItems(deps);
   const complete = (versions: readonly ItemRef[]) => end(versions, { status: 'completed' });
-  const indexNextGeneration = createIndexNextGeneration(deps);
   const modelFor = createModelChoice(deps);
 
   return async (records: readonly ItemRecord[], signal: AbortSignal, failures: Map<string, unknown>): Promise<void> => {
@@ -136,6 +134,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const drafts: Chunk[] = [];
     let { title } = item;
     await readItem(
+      deps,
       item,
       async (own, chunks) => {
         title ??= own;
@@ -190,7 +189,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
         await index.write(tableOf(databaseId, generation), rows, repeated);
       } else {
         for (const { item } of work) {
-          await indexNextGeneration(refOf(item), generation, signal);
+          await indexNextGeneration(deps, refOf(item), generation, signal);
         }
       }
     }

@@ -14,27 +14,27 @@ export interface ReadItemDependencies {
 }
 
 /**
- * A short text is divided here, where its cost is bounded; everything else is read in another process.
- * @returns a function that reads an item and divides its text into chunks. `store` takes some chunks in order, with the title that a
- * file has itself; the next ones wait for it. It throws as `Extractor.extractChunks`, or FileStoreError
+ * Reads an item and divides its text into chunks. A short text is divided here, where its cost is bounded; everything else is read in
+ * another process.
+ * @param store takes some chunks in order, with the title that a file has itself; the next ones wait for it
+ * @throws as `Extractor.extractChunks`; FileStoreError
  */
-export function createReadItem({ files, scratch, extractor }: ReadItemDependencies) {
-  return async (
-    { source, org }: Pick<ItemRecord, 'source' | 'org'>,
-    store: (title: string | null, chunks: Chunk[]) => Promise<void>,
-    signal: AbortSignal,
-    checkpoints: Checkpoints = noCheckpoints,
-  ): Promise<void> => {
-    if (source.kind === 'text' && source.text.length <= SMALL_TEXT_BYTES) {
-      return store(null, [...chunkSections({ sections: [{ text: source.text, headings: [] }] })]);
-    }
-    await scratch.use(async (folder) => {
-      const path = join(folder, 'file');
-      if (source.kind === 'text') await writeFile(path, source.text);
-      else await files.copyTo(source.file_id, path);
-      const kind = source.kind === 'text' ? 'item-text' : source.file_kind;
-      const language = source.kind === 'text' ? undefined : source.language;
-      await extractor.extractChunks({ path, kind, language, org }, store, signal, checkpoints);
-    });
-  };
+export async function readItem(
+  { files, scratch, extractor }: ReadItemDependencies,
+  { source, org }: Pick<ItemRecord, 'source' | 'org'>,
+  store: (title: string | null, chunks: Chunk[]) => Promise<void>,
+  signal: AbortSignal,
+  checkpoints: Checkpoints = noCheckpoints,
+): Promise<void> {
+  if (source.kind === 'text' && source.text.length <= SMALL_TEXT_BYTES) {
+    return store(null, [...chunkSections({ sections: [{ text: source.text, headings: [] }] })]);
+  }
+  await scratch.use(async (folder) => {
+    const path = join(folder, 'file');
+    if (source.kind === 'text') await writeFile(path, source.text);
+    else await files.copyTo(source.file_id, path);
+    const kind = source.kind === 'text' ? 'item-text' : source.file_kind;
+    const language = source.kind === 'text' ? undefined : source.language;
+    await extractor.extractChunks({ path, kind, language, org }, store, signal, checkpoints);
+  });
 }
