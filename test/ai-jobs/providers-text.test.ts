@@ -256,7 +256,7 @@ describe('original responses', () => {
 });
 
 test('a process reads one text after the other, because its models take a hundred times as long to load', async () => {
-  const processes = () => findChildren(process.pid, 'text/worker');
+  const processes = () => findChildren(process.pid, 'text/analyses');
   const analyse = async () => {
     for (const subfeature of ['text/sentiment_analysis', 'text/named_entity_recognition'] as const)
       await run(subfeature, { text: 'The harbour of Vestby was closed on Monday.' });
