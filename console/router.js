@@ -17,11 +17,19 @@ export function go(page, parameters = {}) {
   location.hash = linkTo(page, parameters);
 }
 
+/** A link to the same page with some parameters changed. @param {Record<string, string | null | undefined>} changed */
+export function linkHere(changed) {
+  const { page, parameters } = currentRoute();
+  return linkTo(page, { ...parameters, ...changed });
+}
+
 /** The same page with some parameters changed. @param {Record<string, string | null | undefined>} changed */
 export function change(changed) {
-  const { page, parameters } = currentRoute();
-  go(page, { ...parameters, ...changed });
+  location.hash = linkHere(changed);
 }
+
+/** Closes the record that is open beside its list. */
+export const closeRecord = () => change({ id: '', run: '', collection: '' });
 
 /** @returns {Route} */
 export function useRoute() {

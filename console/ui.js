@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ago, exactly, words } from './format.js';
 import { html } from './html.js';
 import { Icon } from './icons.js';
+import { change, closeRecord } from './router.js';
 import { workflowsLink } from './settings.js';
 
 /** @typedef {import('preact').ComponentChildren} Children */
@@ -93,6 +94,20 @@ export const Loading = ({ lines = 6 }) => html`
   <div class="loading" role="status" aria-label="Loading">${Array.from({ length: lines }, () => html`<span></span>`)}</div>
 `;
 
+/**
+ * What depends on data that is read: a problem, and placeholder lines until the first data is there.
+ * @param {object} props
+ * @param {import('./live.js').Live<unknown>} props.of
+ * @param {Error | undefined} [props.error]
+ * @param {() => void} [props.retry]
+ * @param {Children} [props.children] shown with or without data
+ */
+export const Loaded = ({ of, error = of.error, retry, children }) => html`
+  <${Problem} error=${error} retry=${retry} />
+  ${!of.data && !of.error && html`<${Loading} />`}
+  ${children}
+`;
+
 /** A link to the workflows of a record. @param {{ attributes: Record<string, string>, label?: string }} props */
 export function WorkflowLink({ attributes, label = 'Temporal' }) {
   const href = workflowsLink(attributes);
@@ -122,13 +137,19 @@ export const Block = ({ label, children }) => html`
 export const Json = ({ label, value }) => html`<${Block} label=${label}>${JSON.stringify(value, null, 2)}</${Block}>`;
 
 /**
- * A panel beside the list. Escape closes it, and the focus returns to where it was.
- * @param {{ title: Children, name: string, onClose: () => void, actions?: Children, wide?: boolean, children?: Children }} props
+ * A record in a panel beside its list. Escape closes the panel, and the focus returns to where it was.
+ * @param {object} props
+ * @param {Children} props.title
+ * @param {string} props.name
+ * @param {import('./live.js').Live<unknown>} props.record
+ * @param {Error} [props.error] of what a person did with the record
+ * @param {() => void} [props.retry]
+ * @param {Children} [props.actions]
+ * @param {boolean} [props.wide]
+ * @param {Children} [props.children]
  */
-export function Drawer({ title, name, onClose, actions, wide = false, children }) {
+export function Drawer({ title, name, record, error, retry, actions, wide = false, children }) {
   const panel = useRef(/** @type {HTMLElement | null} */ (null));
-  const close = useRef(onClose);
-  close.current = onClose;
   // Before the panel is painted, so that it never is visible and deaf to Escape.
   useLayoutEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
@@ -139,7 +160,7 @@ export function Drawer({ title, name, onClose, actions, wide = false, children }
   useLayoutEffect(() => {
     /** @param {KeyboardEvent} event */
     const onKeyDown = (event) => {
-      if (event.key === 'Escape' && !document.querySelector('dialog[open]')) close.current();
+      if (event.key === 'Escape' && !document.querySelector('dialog[open]')) closeRecord();
     };
     document.addEventListener('keydown', onKeyDown);
     return () => document.removeEventListener('keydown', onKeyDown);
@@ -150,10 +171,10 @@ export function Drawer({ title, name, onClose, actions, wide = false, children }
         <h2>${title}</h2>
         <div class="actions">
           ${actions}
-          <button type="button" class="quiet icon-only" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button>
+          <button type="button" class="quiet icon-only" aria-label="Close" onClick=${closeRecord}><${Icon} name="close" /></button>
         </div>
       </header>
-      <div class="drawer-body">${children}</div>
+      <div class="drawer-body"><${Loaded} of=${record} error=${error ?? record.error} retry=${retry}>${children}</${Loaded}></div>
     </div>
   `;
 }
@@ -183,80 +204,6 @@ export function Dialog({ title, onClose, children }) {
 }
 
 /**
- * @template T
- * @typedef {object} Column
- * @property {string} title
- * @property {(row: T) => Children} cell
- * @property {string} [className] `wide` hides it on narrow screens, `number` aligns it right
- */
-
-/**
- * A list of records. The first cell of each row opens it; arrow keys move between rows.
- * @template T
- * @param {{ label: string, columns: Column<T>[], rows: T[], keyOf: (row: T) => string, hrefOf?: (row: T) => string, open?: string | undefined }} props
- */
-export function Table({ label, columns, rows, keyOf, hrefOf, open }) {
-  return html`
-    <div class="table" role="region" aria-label=${label} onKeyDown=${moveBetweenRows}>
-      <table>
-        <thead>
-          <tr>${columns.map(({ title, className }) => html`<th class=${className} scope="col">${title}</th>`)}</tr>
-        </thead>
-        <tbody>
-          ${rows.map((row) => {
-            const key = keyOf(row);
-            const cells = columns.map(({ cell, className }, index) => {
-              const content =
-                index === 0 && hrefOf ? html`<a class="row-link" href=${hrefOf(row)}>${cell(row)}</a>` : cell(row);
-              return html`<td class=${className}>${content}</td>`;
-            });
-            return html`<tr key=${key} aria-selected=${key === open ? 'true' : undefined}>${cells}</tr>`;
-          })}
-        </tbody>
-      </table>
-    </div>
-  `;
-}
-
-/** @param {KeyboardEvent} event */
-function moveBetweenRows(event) {
-  const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
-  const links = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll('a.row-link')];
-  const at = links.indexOf(/** @type {Element} */ (event.target));
-  if (step === undefined || at < 0) return;
-  event.preventDefault();
-  /** @type {HTMLElement | undefined} */ (links[at + step])?.focus();
-}
-
-/**
- * Cursors of the pages that were visited.
- * @returns {{ cursor: string | undefined, older: (next: string) => void, newer: () => void, isFirst: boolean }}
- * @param {unknown[]} filters a change returns to the first page
- */
-export function usePages(filters) {
-  const identity = JSON.stringify(filters);
-  const [state, setState] = useState({ identity, cursors: /** @type {string[]} */ ([]) });
-  const cursors = state.identity === identity ? state.cursors : [];
-  return {
-    cursor: cursors.at(-1),
-    isFirst: cursors.length === 0,
-    older: (next) => setState({ identity, cursors: [...cursors, next] }),
-    newer: () => setState({ identity, cursors: cursors.slice(0, -1) }),
-  };
-}
-
-/** @param {{ pages: ReturnType<typeof usePages>, next: string | null | undefined }} props */
-export const Pages = ({ pages, next }) =>
-  pages.isFirst && !next
-    ? null
-    : html`
-        <nav class="pages" aria-label="Pages">
-          <button type="button" disabled=${pages.isFirst} onClick=${pages.newer}>Newer</button>
-          <button type="button" disabled=${!next} onClick=${() => next && pages.older(next)}>Older</button>
-        </nav>
-      `;
-
-/**
  * A choice of a few values, as a list.
  * @param {{ label: string, value: string, options: [value: string, label: string][], onChange: (value: string) => void }} props
  */
@@ -267,6 +214,41 @@ export const Select = ({ label, value, options, onChange }) => html`
       ${options.map(([option, text]) => html`<option value=${option} selected=${option === value}>${text}</option>`)}
     </select>
   </label>
+`;
+
+/** A select whose choice is a parameter of the address. @param {{ name: string } & Omit<Parameters<typeof Select>[0], 'onChange'>} props */
+export const Filter = ({ name, ...select }) => html`
+  <${Select} ...${select} onChange=${(/** @type {string} */ value) => change({ [name]: value, id: '' })} />
+`;
+
+/**
+ * A field for a text. Its other properties are those of the input.
+ * @param {object} props
+ * @param {Children} props.label
+ * @param {'input' | 'textarea'} [props.as]
+ * @param {(value: string) => void} [props.onInput] called with each letter
+ * @param {(value: string) => void} [props.onChange] called when the text is complete
+ * @param {string} [props.className]
+ * @param {Children} [props.children] below the input
+ */
+export const Field = ({ label, as = 'input', onInput, onChange, className = '', children, ...input }) => html`
+  <label class="field ${className}"><span>${label}</span>
+    <${as} ...${input} onInput=${withValue(onInput)} onChange=${withValue(onChange)} />
+    ${children}
+  </label>
+`;
+
+/** @param {((value: string) => void) | undefined} listener */
+const withValue = (listener) => listener && ((/** @type {any} */ event) => listener(event.target.value));
+
+/**
+ * A choice of a few values, all in sight.
+ * @param {{ label: string, value: string, options: readonly (readonly [value: string, label: string])[], onChange: (value: any) => void }} props
+ */
+export const Segmented = ({ label, value, options, onChange }) => html`
+  <div class="segmented" role="group" aria-label=${label}>
+    ${options.map(([option, text]) => html`<button type="button" aria-pressed=${option === value ? 'true' : 'false'} onClick=${() => onChange(option)}>${text}</button>`)}
+  </div>
 `;
 
 /**

@@ -3,8 +3,8 @@ import { isFinalState } from 'domain/state-machine.js';
 import { call, withQuery } from '../api.js';
 import { duration, plural } from '../format.js';
 import { html } from '../html.js';
+import { Table } from '../list.js';
 import { useAction, useLive } from '../live.js';
-import { change, linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
 import * as ui from '../ui.js';
 import { decisionInWords } from './decision.js';
@@ -20,7 +20,7 @@ const EXECUTIONS = 20;
 /** The newest executions of some crews. @param {{ crews: string[], of: string, id: string | undefined }} props `of`: the crew of the page, empty for all */
 export function ExecutionList({ crews, of, id }) {
   const list = useLive((signal) => loadExecutions(crews, signal), [crews], 5_000);
-  /** @type {import('../ui.js').Column<Execution>[]} */
+  /** @type {import('../list.js').Column<Execution>[]} */
   const columns = [
     { title: 'Execution', cell: (each) => html`${each.crew}<small>${each.execution_id}</small>` },
     { title: 'State', cell: ({ status }) => html`<${ui.State} of=${EXECUTION_STATUS_TABLE} state=${status} />` },
@@ -40,9 +40,8 @@ export function ExecutionList({ crews, of, id }) {
       (list.data.length === 0
         ? html`<${ui.Empty} title=${of ? 'This crew has not run yet.' : 'No crew has run yet.'}>Each execution is listed here with its tasks and their outputs.</${ui.Empty}>`
         : html`
-          <${ui.Table} label="Executions" columns=${columns} rows=${list.data} open=${id}
-            keyOf=${(/** @type {Execution} */ { execution_id }) => execution_id}
-            hrefOf=${(/** @type {Execution} */ each) => linkTo('crews', { crew: of, run: each.crew, id: each.execution_id })} />
+          <${Table} label="Executions" columns=${columns} rows=${list.data} id="execution_id" open=${id}
+            with=${(/** @type {Execution} */ { crew }) => ({ run: crew })} />
         `)
     }
   `;
@@ -87,9 +86,7 @@ export function ExecutionDrawer({ crew, id, plan, waiting, onDecide }) {
   /** @type {typeof onDecide} */
   const decide = (about, decision) => onDecide(about, decision).finally(execution.refresh);
   return html`
-    <${ui.Drawer} wide name="Execution" title=${crew} onClose=${() => change({ run: '', id: '' })} actions=${actions}>
-      <${ui.Problem} error=${cancel.error ?? execution.error} />
-      ${!data && !execution.error && html`<${ui.Loading} />`}
+    <${ui.Drawer} wide name="Execution" title=${crew} record=${execution} error=${cancel.error} actions=${actions}>
       ${data && html`<${ExecutionDetails} id=${id} path=${path} execution=${data} plan=${plan} />`}
       ${output && html`<${Waiting} key=${`${output.task_id} ${output.attempt}`} output=${output} onDecide=${decide} />`}
     </${ui.Drawer}>

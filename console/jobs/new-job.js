@@ -25,8 +25,7 @@ export function NewJob({ parameters }) {
   useFocusOnTitle('new job');
   return html`
     <${ui.Page} title="New job" actions=${html`<a class="button quiet" href=${linkTo('jobs')}>All jobs</a>`}>
-      <${ui.Problem} error=${catalogue.error} retry=${catalogue.refresh} />
-      ${!models && !catalogue.error && html`<${ui.Loading} />`}
+      <${ui.Loaded} of=${catalogue} retry=${catalogue.refresh} />
       ${models && (model ? html`<${JobForm} models=${models} model=${model} maxBytes=${catalogue.data.max_file_bytes} />` : html`<${ui.Empty} title="This instance offers no AI jobs."></${ui.Empty}>`)}
     </${ui.Page}>
   `;

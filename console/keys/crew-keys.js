@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { html } from '../html.js';
+import { Table } from '../list.js';
 import { useLive } from '../live.js';
 import { linkTo } from '../router.js';
 import { session } from '../session.js';
@@ -34,7 +35,7 @@ function Keys({ crew }) {
   const list = useLive((signal) => call('GET', path, { signal }), [path], 30_000);
   const [creates, setCreates] = useState(false);
   const [revokes, setRevokes] = useState(/** @type {Key | undefined} */ (undefined));
-  /** @type {import('../ui.js').Column<Key>[]} */
+  /** @type {import('../list.js').Column<Key>[]} */
   const columns = [
     { title: 'Key', cell: (key) => html`${key.label}<small><code>${shownKey(key)}</code></small>` },
     { title: 'For', cell: ({ kind }) => KINDS[kind].label.replace('Crews, ', '') },
@@ -57,7 +58,7 @@ function Keys({ crew }) {
       list.data &&
       (list.data.keys.length === 0
         ? html`<p class="muted">No active key can call this crew.</p>`
-        : html`<${ui.Table} label="Active keys" columns=${columns} rows=${list.data.keys} keyOf=${(/** @type {Key} */ { id }) => id} />`)
+        : html`<${Table} label="Active keys" columns=${columns} rows=${list.data.keys} id="id" opens=${false} />`)
     }
     ${creates && html`<${NewKey} kinds=${CREW_KINDS} crew=${crew} onClose=${() => setCreates(false)} onCreated=${list.refresh} />`}
     ${revokes && html`<${RevokeKey} of=${revokes} onClose=${() => setRevokes(undefined)} onRevoked=${list.refresh} />`}

@@ -1,7 +1,6 @@
 import { AUDIT_ACTIONS } from 'domain/audit.js';
-import { call, withQuery } from '../api.js';
 import { html } from '../html.js';
-import { useLive } from '../live.js';
+import { List, useList } from '../list.js';
 import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
@@ -16,10 +15,8 @@ const OTHERS = {
 
 /** What administrators and operators have done. */
 export function Audit() {
-  const pages = ui.usePages([]);
-  const path = withQuery('/audit', { limit: 50, cursor: pages.cursor });
-  const list = useLive((signal) => call('GET', path, { signal }), [path], 30_000);
-  /** @type {import('../ui.js').Column<Entry>[]} */
+  const list = useList('/audit', { limit: 50 }, 30_000);
+  /** @type {import('../list.js').Column<Entry>[]} */
   const columns = [
     { title: 'What', cell: (entry) => html`<${What} entry=${entry} />` },
     { title: 'Who', cell: ({ actor }) => html`<${Who} actor=${actor} />` },
@@ -28,17 +25,8 @@ export function Audit() {
   ];
   return html`
     <${ui.Page} title="Audit" lead="What administrators and operators have done in your organisation. Entries are kept for 90 days.">
-      <${ui.Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${ui.Loading} />`}
-      ${
-        list.data &&
-        (list.data.entries.length === 0
-          ? html`<${ui.Empty} title="Nothing in the last 90 days.">Keys, databases, webhooks, signing secrets, connectors and decisions on crews are listed here.</${ui.Empty}>`
-          : html`
-            <${ui.Table} label="Audit log" columns=${columns} rows=${list.data.entries} keyOf=${(/** @type {Entry} */ { id }) => id} />
-            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
-          `)
-      }
+      <${List} label="Audit log" list=${list} rows=${list.data?.entries} columns=${columns} id="id" opens=${false}
+        empty=${html`<${ui.Empty} title="Nothing in the last 90 days.">Keys, databases, webhooks, signing secrets, connectors and decisions on crews are listed here.</${ui.Empty}>`} />
     </${ui.Page}>
   `;
 }

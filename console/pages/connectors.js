@@ -1,10 +1,11 @@
 import { SYNC_STATUS_TABLE } from 'domain/connectors/states.js';
-import { call, withQuery } from '../api.js';
+import { call } from '../api.js';
 import { count, plural } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
+import { List, useList } from '../list.js';
 import { useAction, useLive } from '../live.js';
-import { change, linkTo } from '../router.js';
+import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
@@ -17,23 +18,16 @@ const EXAMPLE = `curl $POSTBACK_URL/connectors -H 'API-Version: 2' -H "Authoriza
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Connectors({ parameters: { id } }) {
-  const pages = ui.usePages([]);
-  const path = withQuery('/connectors', { limit: 10, cursor: pages.cursor });
-  const list = useLive(
-    async (signal) => {
-      const page = await call('GET', path, { signal });
-      const rows = await Promise.all(
-        page.connectors.map(async (/** @type {Schemas['Connector']} */ connector) => ({
-          connector,
-          status: await call('GET', `/connectors/${connector.id}/status?limit=1`, { signal }),
-        })),
-      );
-      return { rows: /** @type {Row[]} */ (rows), next_cursor: page.next_cursor };
-    },
-    [path],
-    5_000,
-  );
-  /** @type {import('../ui.js').Column<Row>[]} */
+  const list = useList('/connectors', { limit: 10 }, 5_000, async (address, signal) => {
+    const page = await call('GET', address, { signal });
+    const rows = page.connectors.map(async (/** @type {Schemas['Connector']} */ connector) => ({
+      id: connector.id,
+      connector,
+      status: await call('GET', `/connectors/${connector.id}/status?limit=1`, { signal }),
+    }));
+    return { rows: await Promise.all(rows), next_cursor: page.next_cursor };
+  });
+  /** @type {import('../list.js').Column<Row>[]} */
   const columns = [
     {
       title: 'Connector',
@@ -50,24 +44,13 @@ export function Connectors({ parameters: { id } }) {
   ];
   return html`
     <${ui.Page} title="Connectors" lead="Sites, feeds and buckets that are synced into a database.">
-      <${ui.Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${ui.Loading} />`}
-      ${
-        list.data &&
-        (list.data.rows.length === 0
-          ? html`
-            <${ui.Empty} title="No connector yet. Create one for a site, a feed or a bucket:">
-              <${ui.Command}>${EXAMPLE}</${ui.Command}>
-              <p>${'All settings are in '}<a href="/docs#/Connectors">the API documentation</a>.</p>
-            </${ui.Empty}>
-          `
-          : html`
-            <${ui.Table} label="Connectors" columns=${columns} rows=${list.data.rows} open=${id}
-              keyOf=${(/** @type {Row} */ { connector }) => connector.id}
-              hrefOf=${(/** @type {Row} */ { connector }) => linkTo('connectors', { id: connector.id })} />
-            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
-          `)
-      }
+      <${List} label="Connectors" list=${list} rows=${list.data?.rows} columns=${columns} id="id" open=${id}
+        empty=${html`
+          <${ui.Empty} title="No connector yet. Create one for a site, a feed or a bucket:">
+            <${ui.Command}>${EXAMPLE}</${ui.Command}>
+            <p>${'All settings are in '}<a href="/docs#/Connectors">the API documentation</a>.</p>
+          </${ui.Empty}>
+        `} />
       ${id && html`<${ConnectorDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
     </${ui.Page}>
   `;
@@ -122,9 +105,7 @@ function ConnectorDrawer({ id, onChanged }) {
     <${ui.ActionButton} className="primary" run=${sync.run} disabled=${data?.status.syncing ?? true}><${Icon} name="retry" />Sync now</${ui.ActionButton}>
   `;
   return html`
-    <${ui.Drawer} name="Connector" title=${data ? sourceOf(data.connector) : 'Connector'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${ui.Problem} error=${sync.error ?? found.error} />
-      ${!data && !found.error && html`<${ui.Loading} />`}
+    <${ui.Drawer} name="Connector" title=${data ? sourceOf(data.connector) : 'Connector'} record=${found} error=${sync.error} actions=${actions}>
       ${data && html`<${ConnectorDetails} ...${data} />`}
     </${ui.Drawer}>
   `;

@@ -1,11 +1,12 @@
 import { isFinalState } from 'domain/state-machine.js';
 import { DELIVERY_STATE_TABLE, RETRYABLE_DELIVERY_STATES } from 'domain/webhooks/states.js';
 import { useState } from 'preact/hooks';
-import { call, withQuery } from '../api.js';
+import { call } from '../api.js';
 import { SentRequestDetails, VerifySample } from '../exchange.js';
 import { duration, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
+import { List, useList } from '../list.js';
 import { useAction, useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
@@ -41,9 +42,8 @@ const REPLAYED = STATES.filter(([state]) => RETRYABLE_DELIVERY_STATES.some((retr
 export function Deliveries({ parameters }) {
   const { kind = '', status = '', doc_id = '', error_code = '', id } = parameters;
   const [replays, setReplays] = useState(false);
-  const pages = ui.usePages([kind, status, doc_id, error_code]);
-  const address = withQuery(PATH, { kind, status, doc_id, error_code, limit: 25, cursor: pages.cursor });
-  const list = useLive((signal) => call('GET', address, { signal }), [address], 4_000);
+  const filters = { kind, status, doc_id, error_code };
+  const list = useList(PATH, { ...filters, limit: 25 }, 4_000);
   const showsItems = kind === '' || kind === 'item';
   const actions =
     showsItems &&
@@ -52,15 +52,13 @@ export function Deliveries({ parameters }) {
     <${ui.Page} title="Deliveries" actions=${actions}>
       ${showsItems && html`<${Registration} />`}
       <div class="filters">
-        <${ui.Select} label="About" value=${kind} options=${KINDS} onChange=${(/** @type {string} */ value) => change({ kind: value, id: '' })} />
-        <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+        <${ui.Filter} label="About" name="kind" value=${kind} options=${KINDS} />
+        <${ui.Filter} label="State" name="status" value=${status} options=${STATES} />
         <${TextFilter} label="Id" name="doc_id" value=${doc_id} />
         <${TextFilter} label="Error code" name="error_code" value=${error_code} placeholder="HTTP_503" />
       </div>
-      <${ui.Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${ui.Loading} />`}
-      ${list.data && html`<${DeliveryList} deliveries=${list.data.deliveries} parameters=${parameters} />`}
-      ${list.data && html`<${ui.Pages} pages=${pages} next=${list.data.next_cursor} />`}
+      <${List} label="Deliveries" list=${list} rows=${list.data?.deliveries} columns=${COLUMNS} id="delivery_id" open=${id}
+        empty=${html`<${NoDeliveries} filtered=${Object.values(filters).some(Boolean)} />`} />
       ${id && html`<${DeliveryDrawer} key=${id} path=${`${PATH}/${encodeURIComponent(id)}`} onChanged=${list.refresh} />`}
       ${replays && html`<${Replay} onClose=${() => setReplays(false)} onSent=${list.refresh} />`}
     </${ui.Page}>
@@ -68,12 +66,8 @@ export function Deliveries({ parameters }) {
 }
 
 /** @param {{ label: string, name: string, value: string, placeholder?: string }} props */
-const TextFilter = ({ label, name, value, placeholder }) => html`
-  <label class="field">
-    <span>${label}</span>
-    <input value=${value} placeholder=${placeholder} spellcheck="false"
-      onChange=${(/** @type {any} */ event) => change({ [name]: event.target.value.trim(), id: '' })} />
-  </label>
+const TextFilter = ({ name, ...field }) => html`
+  <${ui.Field} ...${field} spellcheck="false" onChange=${(/** @type {string} */ value) => change({ [name]: value.trim(), id: '' })} />
 `;
 
 /** Where webhooks go. */
@@ -94,35 +88,27 @@ function Registration() {
   return html`<p class="lead">Webhooks go to <code>${data.url}</code>. <a href=${linkTo('webhooks')}>Change or test it</a></p>`;
 }
 
-/** @param {{ deliveries: Schemas['Delivery'][], parameters: Record<string, string> }} props */
-function DeliveryList({ deliveries, parameters }) {
-  const { id, ...filters } = parameters;
-  if (deliveries.length === 0) {
-    return Object.values(filters).some(Boolean)
-      ? html`<${ui.Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${ui.Empty}>`
-      : html`<${ui.Empty} title="No deliveries yet.">Webhooks of items and callbacks of jobs and crews are listed here with every attempt.</${ui.Empty}>`;
-  }
-  /** @type {import('../ui.js').Column<Schemas['Delivery']>[]} */
-  const columns = [
-    {
-      title: 'About',
-      cell: (delivery) => html`${titleOf(delivery)}<small>${NAMES[kindOf(delivery)]}, ${eventOf(delivery)}</small>`,
-    },
-    { title: 'State', cell: ({ status }) => html`<${ui.State} of=${DELIVERY_STATE_TABLE} state=${status} />` },
-    {
-      title: 'Last error',
-      className: 'wide',
-      cell: ({ error_code }) => error_code && html`<code>${error_code}</code>`,
-    },
-    { title: 'Attempts', className: 'number wide', cell: ({ attempts }) => attempts },
-    { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${ui.Time} at=${updated_at} />` },
-  ];
-  return html`
-    <${ui.Table} label="Deliveries" columns=${columns} rows=${deliveries} open=${id}
-      keyOf=${(/** @type {Schemas['Delivery']} */ { delivery_id }) => delivery_id}
-      hrefOf=${(/** @type {Schemas['Delivery']} */ { delivery_id }) => linkTo('deliveries', { ...filters, id: delivery_id })} />
-  `;
-}
+/** @param {{ filtered: boolean }} props */
+const NoDeliveries = ({ filtered }) =>
+  filtered
+    ? html`<${ui.Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${ui.Empty}>`
+    : html`<${ui.Empty} title="No deliveries yet.">Webhooks of items and callbacks of jobs and crews are listed here with every attempt.</${ui.Empty}>`;
+
+/** @type {import('../list.js').Column<Schemas['Delivery']>[]} */
+const COLUMNS = [
+  {
+    title: 'About',
+    cell: (delivery) => html`${titleOf(delivery)}<small>${NAMES[kindOf(delivery)]}, ${eventOf(delivery)}</small>`,
+  },
+  { title: 'State', cell: ({ status }) => html`<${ui.State} of=${DELIVERY_STATE_TABLE} state=${status} />` },
+  {
+    title: 'Last error',
+    className: 'wide',
+    cell: ({ error_code }) => error_code && html`<code>${error_code}</code>`,
+  },
+  { title: 'Attempts', className: 'number wide', cell: ({ attempts }) => attempts },
+  { title: 'Changed', className: 'number', cell: ({ updated_at }) => html`<${ui.Time} at=${updated_at} />` },
+];
 
 /** @param {Schemas['Delivery']} delivery */
 const kindOf = ({ event_type }) => KIND_OF_EVENT[event_type] ?? 'crew';
@@ -169,9 +155,7 @@ function DeliveryDrawer({ path, onChanged }) {
     ${data && DELIVERY_STATE_TABLE[data.status].retryable && html`<${ui.ActionButton} className="primary" run=${retry.run}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
   `;
   return html`
-    <${ui.Drawer} name="Delivery" title=${data ? titleOf(data) : 'Delivery'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${ui.Problem} error=${retry.error ?? delivery.error} />
-      ${!data && !delivery.error && html`<${ui.Loading} />`}
+    <${ui.Drawer} name="Delivery" title=${data ? titleOf(data) : 'Delivery'} record=${delivery} error=${retry.error} actions=${actions}>
       ${data && html`<${DeliveryDetails} delivery=${data} />`}
     </${ui.Drawer}>
   `;
@@ -306,9 +290,8 @@ function Replay({ onClose, onSent }) {
           <${ui.Select} label="State" value=${filter.status} options=${REPLAYED}
             onChange=${(/** @type {string} */ status) => set({ status })} />
           <${ui.Select} label="Created" value=${filter.hours} options=${PERIODS} onChange=${(/** @type {string} */ hours) => set({ hours })} />
-          <label class="field"><span>Error code</span>
-            <input value=${filter.error_code} placeholder="HTTP_503" spellcheck="false" onChange=${(/** @type {any} */ event) => set({ error_code: event.target.value.trim() })} />
-          </label>
+          <${ui.Field} label="Error code" value=${filter.error_code} placeholder="HTTP_503" spellcheck="false"
+            onChange=${(/** @type {string} */ code) => set({ error_code: code.trim() })} />
         </div>
         <${ui.Problem} error=${error ?? preview.error} />
         <p class="preview" role="status">${matching === undefined ? 'Counting …' : matching === 0 ? 'No delivery matches.' : html`<strong>${plural(matching, 'delivery', 'deliveries')}</strong> will be sent again.`}</p>

@@ -7,7 +7,7 @@ import { Confirm } from '../confirm.js';
 import { bytes } from '../format.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
-import { change, linkTo } from '../router.js';
+import { closeRecord, linkTo } from '../router.js';
 import * as ui from '../ui.js';
 import { Content } from './item-content.js';
 
@@ -70,12 +70,11 @@ export function ItemDrawer({ database, id, collection, onDeleted }) {
     (data) => (data && isFinalState(INDEXING_STATUS_TABLE, data.status.indexing_status ?? 'queued') ? 10_000 : 1_500),
   );
   const { data } = item;
-  const close = () => change({ id: '', collection: '' });
   const remove = async () => {
     await call('DELETE', '/context', {
       body: { database, collection: data?.status.collection ?? collection, ids: [id] },
     });
-    close();
+    closeRecord();
     await onDeleted();
   };
   const actions = html`
@@ -83,9 +82,7 @@ export function ItemDrawer({ database, id, collection, onDeleted }) {
     <button type="button" class="quiet" disabled=${!data} onClick=${() => setDeletes(true)}>Delete</button>
   `;
   return html`
-    <${ui.Drawer} name="Item" title=${data?.text ? nameOf(data.text) : id} onClose=${close} actions=${actions}>
-      <${ui.Problem} error=${item.error} retry=${item.refresh} />
-      ${!data && !item.error && html`<${ui.Loading} />`}
+    <${ui.Drawer} name="Item" title=${data?.text ? nameOf(data.text) : id} record=${item} retry=${item.refresh} actions=${actions}>
       ${data && html`<${ItemDetails} id=${id} ...${data} />`}
       ${
         deletes &&

@@ -1,12 +1,12 @@
 import { INDEXING_STATUS_TABLE, INDEXING_STATUSES } from 'domain/content/states.js';
 import { useState } from 'preact/hooks';
-import { call, withQuery } from '../api.js';
+import { call } from '../api.js';
 import { CreateDatabase, DeleteDatabase } from '../database-forms.js';
 import { DatabaseSelect, NoDatabase, useDatabases } from '../databases.js';
 import { bytes, count, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
-import { useLive } from '../live.js';
+import { List, useList } from '../list.js';
 import { change, go, linkTo } from '../router.js';
 import * as ui from '../ui.js';
 import { AddItems } from './add-items.js';
@@ -33,8 +33,7 @@ export function Items({ parameters }) {
     `;
   return html`
     <${ui.Page} title="Items" actions=${actions}>
-      <${ui.Problem} error=${databases.error} retry=${databases.refresh} />
-      ${!databases.data && !databases.error && html`<${ui.Loading} />`}
+      <${ui.Loaded} of=${databases} retry=${databases.refresh} />
       ${databases.data && (database ? html`<${ItemsOf} key=${database} database=${database} parameters=${parameters} />` : html`<${NoDatabase} />`)}
       ${parameters.create && html`<${CreateDatabase} onClose=${() => change({ create: '' })} onReady=${show} />`}
       ${
@@ -56,21 +55,20 @@ const hasWork = (byStatus) => Boolean(byStatus?.queued || byStatus?.processing |
 
 /** @param {{ database: string, parameters: Record<string, string> }} props */
 function ItemsOf({ database, parameters: { status, id, collection, add } }) {
-  const pages = ui.usePages([database, status]);
-  const path = withQuery('/context/list', { database, status, limit: 25, cursor: pages.cursor });
-  const list = useLive(
-    async (signal) => {
+  const list = useList(
+    '/context/list',
+    { database, status, limit: 25 },
+    (data) => (hasWork(data?.stats.by_status) ? 2_000 : 8_000),
+    async (address, signal) => {
       const [page, stats] = await Promise.all([
-        call('GET', path, { signal }),
+        call('GET', address, { signal }),
         call('GET', `/databases/${encodeURIComponent(database)}/stats`, { signal }),
       ]);
-      return { page, stats };
+      return { ...page, stats };
     },
-    [path],
-    (data) => (hasWork(data?.stats.by_status) ? 2_000 : 8_000),
   );
   const { data } = list;
-  /** @type {import('../ui.js').Column<Schemas['Item']>[]} */
+  /** @type {import('../list.js').Column<Schemas['Item']>[]} */
   const columns = [
     {
       title: 'Item',
@@ -83,20 +81,10 @@ function ItemsOf({ database, parameters: { status, id, collection, add } }) {
   ];
   return html`
     <${AddItems} database=${database} isOpen=${add === '1'} />
-    <${ui.Problem} error=${list.error} retry=${list.refresh} />
-    ${!data && !list.error && html`<${ui.Loading} />`}
     ${data && html`<${Progress} stats=${data.stats} chosen=${status ?? ''} />`}
-    ${
-      data &&
-      (data.page.items.length === 0
-        ? html`<${NoItems} database=${database} status=${status} />`
-        : html`
-          <${ui.Table} label="Items" columns=${columns} rows=${data.page.items} open=${id}
-            keyOf=${(/** @type {Schemas['Item']} */ item) => item.id}
-            hrefOf=${(/** @type {Schemas['Item']} */ item) => linkTo('items', { database, status, add, id: item.id, collection: item.collection })} />
-          <${ui.Pages} pages=${pages} next=${data.page.next_cursor} />
-        `)
-    }
+    <${List} label="Items" list=${list} rows=${data?.items} columns=${columns} id="id" open=${id}
+      with=${(/** @type {Schemas['Item']} */ { collection: place }) => ({ database, collection: place })}
+      empty=${html`<${NoItems} database=${database} status=${status} />`} />
     ${id && html`<${ItemDrawer} key=${id} database=${database} id=${id} collection=${collection} onDeleted=${list.refresh} />`}
   `;
 }

@@ -1,15 +1,15 @@
 import { JOB_STATUS_TABLE } from 'domain/ai-jobs/states.js';
 import { DELIVERY_STATE_TABLE } from 'domain/webhooks/states.js';
-import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { duration } from '../format.js';
 import { html } from '../html.js';
 import { NewJob } from '../jobs/new-job.js';
 import { JobResult } from '../jobs/result.js';
 import { jobSamples } from '../jobs/samples.js';
-import { useLive } from '../live.js';
+import { List, useList } from '../list.js';
+import { useAction, useLive } from '../live.js';
 import { RequestSamples } from '../request-samples.js';
-import { change, linkTo } from '../router.js';
+import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
@@ -26,10 +26,8 @@ const NEW_JOB = linkTo('jobs', { new: 'any' });
 
 /** @param {{ parameters: Record<string, string> }} props */
 function JobList({ parameters: { status = '', id } }) {
-  const pages = ui.usePages([status]);
-  const path = withQuery('/v3/ai/async', { status, limit: 25, cursor: pages.cursor });
-  const list = useLive((signal) => call('GET', path, { signal }), [path], 3_000);
-  /** @type {import('../ui.js').Column<Schemas['JobSummary']>[]} */
+  const list = useList('/v3/ai/async', { status, limit: 25 }, 3_000);
+  /** @type {import('../list.js').Column<Schemas['JobSummary']>[]} */
   const columns = [
     {
       title: 'Job',
@@ -43,21 +41,10 @@ function JobList({ parameters: { status = '', id } }) {
   return html`
     <${ui.Page} title="Jobs" actions=${html`<a class="button primary" href=${NEW_JOB}>New job</a>`}>
       <div class="filters">
-        <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+        <${ui.Filter} label="State" name="status" value=${status} options=${STATES} />
       </div>
-      <${ui.Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${ui.Loading} />`}
-      ${
-        list.data &&
-        (list.data.jobs.length === 0
-          ? html`<${NoJobs} filtered=${status !== ''} />`
-          : html`
-            <${ui.Table} label="Jobs" columns=${columns} rows=${list.data.jobs} open=${id}
-              keyOf=${(/** @type {Schemas['JobSummary']} */ job) => job.job_id}
-              hrefOf=${(/** @type {Schemas['JobSummary']} */ job) => linkTo('jobs', { status, id: job.job_id })} />
-            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
-          `)
-      }
+      <${List} label="Jobs" list=${list} rows=${list.data?.jobs} columns=${columns} id="job_id" open=${id}
+        empty=${html`<${NoJobs} filtered=${status !== ''} />`} />
       ${id && html`<${JobDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
     </${ui.Page}>
   `;
@@ -102,20 +89,17 @@ function JobDrawer({ id, onChanged }) {
     [id],
     0,
   );
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   const { data } = job;
-  const cancel = async () => {
-    await call('DELETE', path).catch(setError);
-    await Promise.all([job.refresh(), onChanged()]);
-  };
+  const cancel = useAction(
+    () => call('DELETE', path),
+    () => Promise.all([job.refresh(), onChanged()]),
+  );
   const actions = html`
     <${ui.WorkflowLink} attributes=${{ PostbackSource: id }} />
-    ${data && !data.found.finished_at && html`<${ui.ActionButton} run=${cancel}>Cancel job</${ui.ActionButton}>`}
+    ${data && !data.found.finished_at && html`<${ui.ActionButton} run=${cancel.run}>Cancel job</${ui.ActionButton}>`}
   `;
   return html`
-    <${ui.Drawer} wide name="Job" title=${data ? nameOf(data.found) : 'Job'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${ui.Problem} error=${error ?? job.error} />
-      ${!data && !job.error && html`<${ui.Loading} />`}
+    <${ui.Drawer} wide name="Job" title=${data ? nameOf(data.found) : 'Job'} record=${job} error=${cancel.error} actions=${actions}>
       ${data && html`<${JobDetails} job=${data.found} callbacks=${data.callbacks} request=${request.data} />`}
     </${ui.Drawer}>
   `;

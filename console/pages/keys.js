@@ -1,12 +1,13 @@
 import { KEY_STATE_TABLE } from 'domain/key-states.js';
 import { useState } from 'preact/hooks';
-import { call, withQuery } from '../api.js';
+import { call } from '../api.js';
 import { html } from '../html.js';
 import { KINDS, shownKey } from '../keys/kinds.js';
 import { NewKey } from '../keys/new-key.js';
 import { RevokeKey } from '../keys/revoke-key.js';
+import { List, useList } from '../list.js';
 import { useLive } from '../live.js';
-import { change, linkTo } from '../router.js';
+import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
 /** @typedef {import('../keys/kinds.js').Key} Key */
@@ -19,11 +20,8 @@ const KIND_CHOICES = [['', 'All kinds'], ...ALL_KINDS.map((kind) => [kind, KINDS
 /** @param {{ parameters: Record<string, string> }} props */
 export function Keys({ parameters: { state = 'active', kind = '', id } }) {
   const [creates, setCreates] = useState(false);
-  const pages = ui.usePages([state, kind]);
-  const filter = { state: state === 'all' ? '' : state, kind };
-  const path = withQuery('/keys', { ...filter, limit: 20, cursor: pages.cursor });
-  const list = useLive((signal) => call('GET', path, { signal }), [path], 30_000);
-  /** @type {import('../ui.js').Column<Key>[]} */
+  const list = useList('/keys', { state: state === 'all' ? '' : state, kind, limit: 20 }, 30_000);
+  /** @type {import('../list.js').Column<Key>[]} */
   const columns = [
     {
       title: 'Key',
@@ -44,21 +42,11 @@ export function Keys({ parameters: { state = 'active', kind = '', id } }) {
     <${ui.Page} title="Keys" lead="Who and what may use Postback for your organisation. A key is shown once, when it is created."
       actions=${html`<button type="button" class="primary" disabled=${!list.data} onClick=${() => setCreates(true)}>New key</button>`}>
       <div class="filters">
-        <${ui.Select} label="State" value=${state} options=${STATES} onChange=${(/** @type {string} */ value) => change({ state: value, id: '' })} />
-        <${ui.Select} label="Kind" value=${kind} options=${KIND_CHOICES} onChange=${(/** @type {string} */ value) => change({ kind: value, id: '' })} />
+        <${ui.Filter} label="State" name="state" value=${state} options=${STATES} />
+        <${ui.Filter} label="Kind" name="kind" value=${kind} options=${KIND_CHOICES} />
       </div>
-      <${ui.Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${ui.Loading} />`}
-      ${
-        list.data &&
-        (list.data.keys.length === 0
-          ? html`<${ui.Empty} title="No such key.">Choose another state or kind.</${ui.Empty}>`
-          : html`
-            <${ui.Table} label="Keys" columns=${columns} rows=${list.data.keys} open=${id} keyOf=${(/** @type {Key} */ key) => key.id}
-              hrefOf=${(/** @type {Key} */ key) => linkTo('keys', { state, kind, id: key.id })} />
-            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
-          `)
-      }
+      <${List} label="Keys" list=${list} rows=${list.data?.keys} columns=${columns} id="id" open=${id}
+        empty=${html`<${ui.Empty} title="No such key.">Choose another state or kind.</${ui.Empty}>`} />
       ${id && html`<${KeyDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
       ${creates && html`<${NewKey} kinds=${ALL_KINDS} onClose=${() => setCreates(false)} onCreated=${list.refresh} />`}
     </${ui.Page}>
@@ -87,9 +75,7 @@ function KeyDrawer({ id, onChanged }) {
     await Promise.all([found.refresh(), onChanged()]);
   };
   return html`
-    <${ui.Drawer} name="Key" title=${key?.label || 'Key'} onClose=${() => change({ id: '' })} actions=${revoke}>
-      <${ui.Problem} error=${found.error} />
-      ${!key && !found.error && html`<${ui.Loading} />`}
+    <${ui.Drawer} name="Key" title=${key?.label || 'Key'} record=${found} actions=${revoke}>
       ${
         key &&
         html`

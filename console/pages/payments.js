@@ -1,9 +1,10 @@
 import { AUTHENTICATION_STATE_TABLE } from 'domain/payments/states.js';
 import { isFinalState } from 'domain/state-machine.js';
-import { call, withQuery } from '../api.js';
+import { call } from '../api.js';
 import { html } from '../html.js';
+import { List, useList } from '../list.js';
 import { useAction, useLive } from '../live.js';
-import { change, linkTo } from '../router.js';
+import { linkTo } from '../router.js';
 import { SigningSecret } from '../signing-secret.js';
 import * as ui from '../ui.js';
 
@@ -14,10 +15,10 @@ const STATES = ui.stateChoices(AUTHENTICATION_STATE_TABLE);
 
 /** @param {{ parameters: Record<string, string> }} props */
 export function Payments({ parameters: { status = '', id } }) {
-  const pages = ui.usePages([status]);
-  const path = withQuery('/authentication', { status, limit: 25, cursor: pages.cursor });
-  const list = useLive((signal) => call('GET', path, { as: 'payment', signal }), [path], 4_000);
-  /** @type {import('../ui.js').Column<Row>[]} */
+  const list = useList('/authentication', { status, limit: 25 }, 4_000, (address, signal) =>
+    call('GET', address, { as: 'payment', signal }),
+  );
+  /** @type {import('../list.js').Column<Row>[]} */
   const columns = [
     { title: 'Authentication', cell: (row) => html`${amountOf(row)}<small>${row.authentication_id}</small>` },
     { title: 'State', cell: (row) => html`<${ui.State} of=${AUTHENTICATION_STATE_TABLE} state=${row.status} />` },
@@ -27,21 +28,10 @@ export function Payments({ parameters: { status = '', id } }) {
   return html`
     <${ui.Page} title="Payments" lead="Authentications, and what their eligibility checks decided.">
       <div class="filters">
-        <${ui.Select} label="State" value=${status} options=${STATES} onChange=${(/** @type {string} */ value) => change({ status: value, id: '' })} />
+        <${ui.Filter} label="State" name="status" value=${status} options=${STATES} />
       </div>
-      <${ui.Problem} error=${list.error} retry=${list.refresh} />
-      ${!list.data && !list.error && html`<${ui.Loading} />`}
-      ${
-        list.data &&
-        (list.data.authentications.length === 0
-          ? html`<${NoPayments} filtered=${status !== ''} />`
-          : html`
-            <${ui.Table} label="Authentications" columns=${columns} rows=${list.data.authentications} open=${id}
-              keyOf=${(/** @type {Row} */ row) => row.authentication_id}
-              hrefOf=${(/** @type {Row} */ row) => linkTo('payments', { status, id: row.authentication_id })} />
-            <${ui.Pages} pages=${pages} next=${list.data.next_cursor} />
-          `)
-      }
+      <${List} label="Authentications" list=${list} rows=${list.data?.authentications} columns=${columns} id="authentication_id" open=${id}
+        empty=${html`<${NoPayments} filtered=${status !== ''} />`} />
       <section class="card signing-card" aria-label="Signing secret">
         <h2>Signing secret of the callbacks</h2>
         <${SigningSecret} path="/authentication/signing-secret" as="payment" signs="callbacks to webhook_url" canDelete=${false} />
@@ -85,9 +75,7 @@ function PaymentDrawer({ id, onChanged }) {
   const actions =
     isOpen && html`<${ui.ActionButton} run=${close.run}>Close it: the payment is done</${ui.ActionButton}>`;
   return html`
-    <${ui.Drawer} name="Authentication" title=${data ? amountOf(data) : 'Authentication'} onClose=${() => change({ id: '' })} actions=${actions}>
-      <${ui.Problem} error=${close.error ?? found.error} />
-      ${!data && !found.error && html`<${ui.Loading} />`}
+    <${ui.Drawer} name="Authentication" title=${data ? amountOf(data) : 'Authentication'} record=${found} error=${close.error} actions=${actions}>
       ${data && html`<${PaymentDetails} payment=${data} />`}
     </${ui.Drawer}>
   `;

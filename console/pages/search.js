@@ -7,7 +7,7 @@ import { html } from '../html.js';
 import { useLive } from '../live.js';
 import { Passage } from '../passage.js';
 import { go, linkTo } from '../router.js';
-import { Empty, Loading, Page, Problem, Select } from '../ui.js';
+import { Empty, Loaded, Loading, Page, Problem, Select } from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
 
@@ -28,8 +28,7 @@ export function Search({ parameters }) {
   const database = parameters.database ?? databases.data?.[0];
   return html`
     <${Page} title="Search">
-      <${Problem} error=${databases.error} retry=${databases.refresh} />
-      ${!databases.data && !databases.error && html`<${Loading} />`}
+      <${Loaded} of=${databases} retry=${databases.refresh} />
       ${
         databases.data &&
         (database

@@ -2,7 +2,7 @@ import { call } from '../api.js';
 import { bytes, count } from '../format.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
-import { Loading, Page, Problem, Time } from '../ui.js';
+import { Loaded, Page, Time } from '../ui.js';
 
 /** What each quota counts. */
 const QUOTAS = /** @type {[name: string, label: string, note: string][]} */ ([
@@ -17,11 +17,11 @@ const QUOTAS = /** @type {[name: string, label: string, note: string][]} */ ([
 ]);
 
 export function Usage() {
-  const { data, error, refresh } = useLive((signal) => call('GET', '/usage', { signal }), [], 10_000);
+  const usage = useLive((signal) => call('GET', '/usage', { signal }), [], 10_000);
+  const { data } = usage;
   return html`
     <${Page} title="Usage" lead="What your organisation uses, and its limits. Deleting records gives their use back.">
-      <${Problem} error=${error} retry=${refresh} />
-      ${!data && !error && html`<${Loading} />`}
+      <${Loaded} of=${usage} retry=${usage.refresh} />
       ${data && html`<div class="quotas">${QUOTAS.map(([name, label, note]) => html`<${Quota} label=${label} note=${note} quota=${data[name]} isBytes=${name === 'stored_bytes'} />`)}</div>`}
       ${data && html`<p class="muted">Operators set limits with <code>./postback orgs limits</code>. Model tokens start again <${Time} at=${data.model_tokens.resets_at} />.</p>`}
     </${Page}>

@@ -28,8 +28,7 @@ export function Webhooks() {
   };
   return html`
     <${ui.Page} title="Webhooks" lead="A receiver gets a signed request when an item is indexed, or has failed.">
-      <${ui.Problem} error=${found.error} retry=${found.refresh} />
-      ${!data && !found.error && html`<${ui.Loading} />`}
+      <${ui.Loaded} of=${found} retry=${found.refresh} />
       ${
         secret &&
         html`
