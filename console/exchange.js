@@ -1,6 +1,5 @@
-import { useState } from 'preact/hooks';
-import { CopyButton } from './copy.js';
 import { html } from './html.js';
+import { Samples } from './samples.js';
 import { Block } from './ui.js';
 import { signatureOf, verifyingCode } from './verify-code.js';
 
@@ -27,31 +26,11 @@ export function readable(body) {
   }
 }
 
-const LANGUAGES = /** @type {[import('./verify-code.js').Language, string][]} */ ([
-  ['typescript', 'TypeScript'],
-  ['python', 'Python'],
-]);
-
 /** A program that verifies this very request. @param {{ request: SentRequest }} props */
-export function VerifySample({ request }) {
-  const [language, setLanguage] = useState(LANGUAGES[0]?.[0] ?? 'typescript');
-  if (signatureOf(request) === 'none') {
-    return html`<p class="muted">It is not signed: there is no signing secret.</p>`;
-  }
-  const code = verifyingCode(language, request);
-  return html`
-    <div class="samples">
-      <div class="samples-head">
-        <div class="segmented" role="group" aria-label="Language">
-          ${LANGUAGES.map(
-            ([value, label]) => html`
-              <button type="button" aria-pressed=${value === language ? 'true' : 'false'} onClick=${() => setLanguage(value)}>${label}</button>
-            `,
-          )}
-        </div>
-        <${CopyButton} text=${code} />
-      </div>
-      <${Block} label="Code that verifies this request">${code}</${Block}>
-    </div>
-  `;
-}
+export const VerifySample = ({ request }) =>
+  signatureOf(request) === 'none'
+    ? html`<p class="muted">It is not signed: there is no signing secret.</p>`
+    : html`
+        <${Samples} describe=${() => 'Code that verifies this request'}
+          samples=${{ TypeScript: verifyingCode('typescript', request), Python: verifyingCode('python', request) }} />
+      `;

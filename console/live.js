@@ -8,18 +8,29 @@ import { isStreaming, onChange } from './events.js';
  */
 
 /**
- * An action of a person, and the error of its last run.
- * @param {() => Promise<unknown>} action
- * @param {() => Promise<unknown>} after called in any case, so that the page shows the new state
+ * An action of a person: whether it runs, and the error of its last run.
+ * @template {any[]} Args
+ * @param {(...args: Args) => Promise<unknown>} action
+ * @param {() => Promise<unknown>} [after] called in any case, so that the page shows the new state
  */
 export function useAction(action, after) {
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const run = async () => {
-    setError(undefined);
-    await action().catch(setError);
-    await after();
+  const [state, setState] = useState({ busy: false, error: /** @type {Error | undefined} */ (undefined) });
+  /** @param {Args} args */
+  const run = async (...args) => {
+    setState({ busy: true, error: undefined });
+    const error = await action(...args).then(
+      () => undefined,
+      (fault) => fault,
+    );
+    setState({ busy: false, error });
+    await after?.();
   };
-  return { error, run };
+  /** For forms. @param {Event} event */
+  const submit = (event) => {
+    event.preventDefault();
+    return run(.../** @type {any} */ ([event]));
+  };
+  return { ...state, run, submit };
 }
 
 /** While changes are reported, the intervals only make up for what no event reports. */

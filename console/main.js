@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Dialog } from './dialogs.js';
 import { html } from './html.js';
 import { Icon } from './icons.js';
 import { Notices } from './notices.js';
@@ -20,7 +21,7 @@ import { Webhooks } from './pages/webhooks.js';
 import { go, linkTo, useRoute } from './router.js';
 import { session } from './session.js';
 import { applyTheme, nextTheme, setTheme, theme } from './theme.js';
-import { Dialog, Empty, Page } from './ui.js';
+import { Empty, Page } from './ui.js';
 
 /** The pages in the order of the navigation. `key`: what follows `g` on the keyboard. */
 const PAGES = /** @type {const} */ ([

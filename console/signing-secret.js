@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { call } from './api.js';
-import { Confirm } from './confirm.js';
+import { Confirm } from './dialogs.js';
 import { html } from './html.js';
-import { Command, Problem } from './ui.js';
+import { Command, Field, Problem } from './ui.js';
 
 /**
  * A signing secret: generates it, shows it once, rotates it, and deletes it where that is possible.
@@ -78,9 +78,7 @@ function OwnSecret({ onClose, onSet }) {
   return html`
     <${Confirm} title="Set a signing secret" action="Set the secret" run=${() => onSet(own)} onClose=${onClose}>
       <p class="muted">At least 16 characters. Prefer a generated secret: libraries of Standard Webhooks take it as it is.</p>
-      <label class="field"><span>Secret</span>
-        <input type="password" required minlength="16" maxlength="1024" autocomplete="off" value=${own} onInput=${(/** @type {any} */ event) => setOwn(event.target.value)} />
-      </label>
+      <${Field} label="Secret" type="password" required minlength="16" maxlength="1024" autocomplete="off" value=${own} onInput=${setOwn} />
     </${Confirm}>
   `;
 }

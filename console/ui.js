@@ -63,6 +63,20 @@ export const Empty = ({ title, children }) => html`
   </div>
 `;
 
+/** Copies a text. Browsers give the clipboard to pages with TLS or on this machine only. @param {{ text: string, label?: string }} props */
+export function CopyButton({ text, label = 'Copy' }) {
+  const [said, setSaid] = useState('');
+  const copy = async () => {
+    const copied = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    );
+    setSaid(copied ? 'Copied' : 'Not allowed here');
+    setTimeout(() => setSaid(''), 1_500);
+  };
+  return html`<button type="button" class="quiet copy" onClick=${copy}><span aria-live="polite">${said || label}</span></button>`;
+}
+
 /** A command, or another text to copy. @param {{ children: string, label?: string }} props */
 export function Command({ children, label = 'Command' }) {
   const [copied, setCopied] = useState(false);
@@ -176,30 +190,6 @@ export function Drawer({ title, name, record, error, retry, actions, wide = fals
       </header>
       <div class="drawer-body"><${Loaded} of=${record} error=${error ?? record.error} retry=${retry}>${children}</${Loaded}></div>
     </div>
-  `;
-}
-
-/**
- * A modal dialog. The browser keeps the focus inside.
- * @param {{ title: string, onClose: () => void, children?: Children }} props
- */
-export function Dialog({ title, onClose, children }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
-    const before = /** @type {HTMLElement | null} */ (document.activeElement);
-    dialog.current?.showModal();
-    return () => before?.focus?.();
-  }, []);
-  return html`
-    <dialog ref=${dialog} aria-label=${title} onClose=${onClose}>
-      <header>
-        <h2>${title}</h2>
-        <button type="button" class="quiet icon-only" aria-label="Close" onClick=${() => dialog.current?.close()}>
-          <${Icon} name="close" />
-        </button>
-      </header>
-      ${children}
-    </dialog>
   `;
 }
 

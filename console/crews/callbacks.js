@@ -1,4 +1,5 @@
 import { html } from '../html.js';
+import { Field } from '../ui.js';
 
 /** The receivers of an execution, with the names of the API. */
 const CALLBACKS = /** @type {const} */ ([
@@ -20,10 +21,8 @@ export const CallbackFields = ({ urls, onChange }) => html`
   <div class="filters">
     ${CALLBACKS.map(
       ([name, label]) => html`
-        <label class="field"><span>${label}</span>
-          <input type="url" placeholder="https://" value=${urls[name] ?? ''}
-            onInput=${(/** @type {any} */ event) => onChange({ ...urls, [name]: event.target.value })} />
-        </label>
+        <${Field} label=${label} type="url" placeholder="https://" value=${urls[name] ?? ''}
+          onInput=${(/** @type {string} */ url) => onChange({ ...urls, [name]: url })} />
       `,
     )}
   </div>

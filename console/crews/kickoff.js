@@ -1,12 +1,11 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { html } from '../html.js';
-import { useLive } from '../live.js';
-import { RequestSamples } from '../request-samples.js';
+import { useAction, useLive } from '../live.js';
+import { kickoffSamples, RequestSamples } from '../request-samples.js';
 import { go } from '../router.js';
 import * as ui from '../ui.js';
 import { CallbackFields, givenUrls, urlsOf } from './callbacks.js';
-import { kickoffSamples } from './samples.js';
 
 /** @typedef {{ name: string, description: string | null, default: string | null }} InputSettings */
 
@@ -16,8 +15,6 @@ export function Kickoff({ crew }) {
   const inputs = useLive((signal) => call('GET', `${path}/inputs`, { as: 'crew', signal }), [crew], 0);
   const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
   const [urls, setUrls] = useState(() => urlsOf({}));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const [busy, setBusy] = useState(false);
   const names = /** @type {string[] | undefined} */ (inputs.data?.inputs);
   const settings = new Map((inputs.data?.details ?? []).map((/** @type {InputSettings} */ each) => [each.name, each]));
   const given = Object.fromEntries(
@@ -25,42 +22,33 @@ export function Kickoff({ crew }) {
   );
   const receivers = givenUrls(urls);
 
-  /** @param {Event} event */
-  const submit = async (event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      const body = { inputs: given, ...receivers };
-      const { kickoff_id } = await call('POST', `${path}/kickoff`, { body, as: 'crew' });
-      go('crews', { crew, run: crew, id: kickoff_id });
-    } catch (fault) {
-      setError(/** @type {Error} */ (fault));
-    }
-    setBusy(false);
-  };
+  const start = useAction(async () => {
+    const body = { inputs: given, ...receivers };
+    const { kickoff_id } = await call('POST', `${path}/kickoff`, { body, as: 'crew' });
+    go('crews', { crew, run: crew, id: kickoff_id });
+  });
 
   return html`
     <section class="card" aria-label="Start an execution">
       <h2>Start an execution</h2>
       <${ui.Problem} error=${inputs.error} retry=${inputs.refresh} />
-      <form class="kickoff" onSubmit=${submit}>
+      <form class="kickoff" onSubmit=${start.submit}>
         ${names?.map((name) => {
           const { description = null, default: usual = null } = settings.get(name) ?? {};
           return html`
-            <label class="field"><span>${name.replaceAll('_', ' ')}${usual === null ? '' : ', optional'}</span>
-              <textarea rows="2" name=${name} required=${usual === null} value=${values[name] ?? ''} placeholder=${usual ?? ''}
-                onInput=${(/** @type {any} */ event) => setValues({ ...values, [name]: event.target.value })}></textarea>
+            <${ui.Field} as="textarea" label=${`${name.replaceAll('_', ' ')}${usual === null ? '' : ', optional'}`} rows="2" name=${name}
+              required=${usual === null} value=${values[name] ?? ''} placeholder=${usual ?? ''}
+              onInput=${(/** @type {string} */ value) => setValues({ ...values, [name]: value })}>
               ${description && html`<small>${description}</small>`}
-            </label>
+            </${ui.Field}>
           `;
         })}
         <details>
           <summary>Callbacks</summary>
           <${CallbackFields} urls=${urls} onChange=${setUrls} />
         </details>
-        <${ui.Problem} error=${error} />
-        <div class="decision"><button type="submit" class="primary" disabled=${busy || !names}>Start</button></div>
+        <${ui.Problem} error=${start.error} />
+        <div class="decision"><button type="submit" class="primary" disabled=${start.busy || !names}>Start</button></div>
       </form>
       <details>
         <summary>The same request for a script</summary>

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
+import { useAction } from '../live.js';
 import * as ui from '../ui.js';
 import { CallbackFields, givenUrls, urlsOf } from './callbacks.js';
 
@@ -17,17 +18,13 @@ export function Waiting({ output, onDecide }) {
   const [feedback, setFeedback] = useState('');
   // The receivers so far, which a decision ends unless it names them again.
   const [urls, setUrls] = useState(() => urlsOf(output));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   /** @param {boolean} is_approve */
   const decide = async (is_approve) => {
-    if (!is_approve && !feedback.trim()) {
-      setError(new Error('Say what should change: the agent gets your words.'));
-      return;
-    }
-    setError(undefined);
+    if (!is_approve && !feedback.trim()) throw new Error('Say what should change: the agent gets your words.');
     const human_feedback = feedback.trim() || 'Approved.';
-    await onDecide(output, { task_id, attempt, is_approve, human_feedback, ...givenUrls(urls) }).catch(setError);
+    await onDecide(output, { task_id, attempt, is_approve, human_feedback, ...givenUrls(urls) });
   };
+  const decision = useAction(decide);
   return html`
     <section class="card waiting" aria-label=${`${crew}, ${task_id}`}>
       <header>
@@ -36,10 +33,8 @@ export function Waiting({ output, onDecide }) {
         <${ui.WorkflowLink} attributes=${{ WorkflowId: `crew/${execution_id}` }} />
       </header>
       <${ui.Block} label="Output">${output.output}</${ui.Block}>
-      <label class="field"><span>Feedback</span>
-        <textarea rows="2" maxlength="20000" value=${feedback} placeholder="What should change, if you reject it"
-          onInput=${(/** @type {any} */ event) => setFeedback(event.target.value)}></textarea>
-      </label>
+      <${ui.Field} as="textarea" label="Feedback" rows="2" maxlength="20000" value=${feedback} placeholder="What should change, if you reject it"
+        onInput=${setFeedback} />
       <details open=${Object.values(urls).some((url) => url !== '')}>
         <summary>Callbacks after this decision</summary>
         <p class="muted">These addresses are called from now on. An empty field ends its callbacks.</p>
@@ -55,10 +50,10 @@ export function Waiting({ output, onDecide }) {
           </details>
         `
       }
-      <${ui.Problem} error=${error} />
+      <${ui.Problem} error=${decision.error} />
       <div class="decision">
-        <${ui.ActionButton} className="primary" run=${() => decide(true)}><${Icon} name="check" />Approve</${ui.ActionButton}>
-        <${ui.ActionButton} run=${() => decide(false)}><${Icon} name="retry" />Reject with feedback</${ui.ActionButton}>
+        <${ui.ActionButton} className="primary" run=${() => decision.run(true)}><${Icon} name="check" />Approve</${ui.ActionButton}>
+        <${ui.ActionButton} run=${() => decision.run(false)}><${Icon} name="retry" />Reject with feedback</${ui.ActionButton}>
       </div>
     </section>
   `;

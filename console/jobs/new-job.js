@@ -2,14 +2,12 @@ import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { useFocusOnTitle } from '../focus.js';
 import { html } from '../html.js';
-import { useLive } from '../live.js';
-import { RequestSamples } from '../request-samples.js';
+import { useAction, useLive } from '../live.js';
+import { jobSamples, RequestSamples } from '../request-samples.js';
 import { change, go, linkTo } from '../router.js';
 import * as ui from '../ui.js';
 import { FileField } from './file-field.js';
-import { jobSamples } from './samples.js';
 import { givenSettings, SettingsFields } from './settings-fields.js';
-import { uploadFile } from './uploads.js';
 
 /** @typedef {import('../api.js').Schemas['AiModel']} AiModel */
 
@@ -39,8 +37,7 @@ function JobForm({ models, model, maxBytes }) {
   const [file, setFile] = useState(/** @type {File | null} */ (null));
   const [providerModel, setProviderModel] = useState('');
   const [settings, setSettings] = useState(/** @type {Record<string, string>} */ ({}));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const [busy, setBusy] = useState('');
+  const [progress, setProgress] = useState('');
 
   const sources = sourcesOf(model);
   const from = sources.includes(source) ? source : /** @type {Source} */ (sources[0]);
@@ -54,29 +51,28 @@ function JobForm({ models, model, maxBytes }) {
     ...(from === 'file' ? { filename: file?.name ?? 'scan.png' } : {}),
   };
 
-  /** @param {Event} event */
-  const submit = async (event) => {
-    event.preventDefault();
-    setError(undefined);
-    if (from === 'file' && !file) return setError(new Error('Choose a file first.'));
-    if (from === 'text' && !text.trim()) return setError(new Error('Type a text first.'));
-    try {
+  const form = useAction(
+    async () => {
+      if (from === 'file' && !file) throw new Error('Choose a file first.');
+      if (from === 'text' && !text.trim()) throw new Error('Type a text first.');
       let input = { ...material, ...given };
       if (from === 'file' && file) {
-        const onProgress = (/** @type {number} */ share) => setBusy(`Sending the file, ${Math.round(100 * share)} %…`);
-        input = { file: (await uploadFile(file, onProgress)).file_id, ...given };
+        const data = new FormData();
+        data.append('file', file);
+        const onProgress = (/** @type {number} */ share) =>
+          setProgress(`Sending the file, ${Math.round(100 * share)} %…`);
+        const { file_id } = await call('POST', '/v3/upload', { form: data, onProgress });
+        input = { file: file_id, ...given };
       }
-      setBusy('Submitting…');
+      setProgress('Submitting…');
       const { job_id } = await call('POST', '/v3/ai/async', { body: { model: name, input } });
       go('jobs', { id: job_id });
-    } catch (fault) {
-      setError(/** @type {Error} */ (fault));
-    }
-    setBusy('');
-  };
+    },
+    async () => setProgress(''),
+  );
 
   return html`
-    <form class="new-job" onSubmit=${submit}>
+    <form class="new-job" onSubmit=${form.submit}>
       <div class="card">
         <${FeatureChoice} models=${models} model=${model} />
         ${
@@ -86,34 +82,22 @@ function JobForm({ models, model, maxBytes }) {
         }
         ${
           sources.length > 1 &&
-          html`
-            <div class="segmented" role="group" aria-label="Input">
-              ${sources.map((each) => html`<button type="button" aria-pressed=${each === from ? 'true' : 'false'} onClick=${() => setSource(each)}>${SOURCES[each]}</button>`)}
-            </div>
-          `
+          html`<${ui.Segmented} label="Input" value=${from} options=${sources.map((each) => [each, SOURCES[each]])} onChange=${setSource} />`
         }
         ${from === 'file' && html`<${FileField} file=${file} maxBytes=${maxBytes} onChange=${setFile} />`}
         ${
           from === 'text' &&
-          html`
-            <label class="field"><span>${model.takes === 'messages' ? 'Message' : 'Text'}</span>
-              <textarea rows="9" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea>
-            </label>
-          `
+          html`<${ui.Field} as="textarea" label=${model.takes === 'messages' ? 'Message' : 'Text'} rows="9" value=${text} onInput=${setText} />`
         }
         ${
           from === 'url' &&
-          html`
-            <label class="field"><span>Address of the file</span>
-              <input type="url" required pattern="https?://.+" placeholder="https://" value=${url} onInput=${(/** @type {any} */ event) => setUrl(event.target.value)} />
-            </label>
-          `
+          html`<${ui.Field} label="Address of the file" type="url" required pattern="https?://.+" placeholder="https://" value=${url} onInput=${setUrl} />`
         }
         <${SettingsFields} model=${model} values=${settings} onChange=${setSettings} />
-        <${ui.Problem} error=${error} />
+        <${ui.Problem} error=${form.error} />
         <div class="decision">
-          <button type="submit" class="primary" disabled=${busy !== ''}>Submit</button>
-          <span class="muted" role="status">${busy}</span>
+          <button type="submit" class="primary" disabled=${form.busy}>Submit</button>
+          <span class="muted" role="status">${progress}</span>
         </div>
       </div>
       <div class="card">

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { CopyButton } from '../copy.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
+import { session } from '../session.js';
+import { CopyButton } from '../ui.js';
 import { canShow, PagePicture } from './page-picture.js';
-import { downloadUpload } from './uploads.js';
 
 /** @typedef {import('./page-picture.js').Box} Box */
 /** @typedef {{ text: string, confidence: number, box: Box | null }} Piece */
@@ -18,7 +18,13 @@ function usePicture(file) {
   const id = typeof file === 'string' && file.startsWith('fil_') ? file : null;
   const { data } = useLive(
     async (signal) => {
-      const blob = id === null ? null : await downloadUpload(id, signal).catch(() => null);
+      if (id === null) return { blob: null };
+      const response = await fetch(`/v3/upload/${encodeURIComponent(id)}/content`, {
+        headers: { Authorization: `Bearer ${session.key('api') ?? ''}` },
+        signal,
+        credentials: 'omit',
+      }).catch(() => null);
+      const blob = response?.ok ? await response.blob().catch(() => null) : null;
       return { blob: blob && canShow(blob) ? blob : null };
     },
     [id],

@@ -1,6 +1,6 @@
-import { CopyButton } from '../copy.js';
 import { duration, plural } from '../format.js';
 import { html } from '../html.js';
+import { CopyButton } from '../ui.js';
 
 /** @typedef {{ text: string, type: string, mentions: { start: number, end: number }[] }} Entity */
 

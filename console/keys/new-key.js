@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
+import { Dialog, FormDialog } from '../dialogs.js';
 import { html } from '../html.js';
+import { useAction } from '../live.js';
 import * as ui from '../ui.js';
 import { KINDS, SCOPES } from './kinds.js';
 
@@ -35,30 +37,15 @@ export function NewKey({ kinds, crew, onClose, onCreated }) {
 /** @param {{ kinds: Kind[], crew?: string, onClose: () => void, onDone: (created: any) => Promise<void> }} props */
 function Form({ kinds, crew, onClose, onDone }) {
   const [kind, setKind] = useState(/** @type {Kind} */ (kinds[0]));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const [busy, setBusy] = useState(false);
-
   /** @param {SubmitEvent & { currentTarget: HTMLFormElement }} event */
-  const onSubmit = async (event) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
-    setBusy(true);
-    try {
-      await onDone(await call('POST', '/keys', { body: bodyOf(kind, fields, crew) }));
-    } catch (fault) {
-      setError(/** @type {Error} */ (fault));
-      setBusy(false);
-    }
-  };
-
+  const create = async ({ currentTarget }) =>
+    onDone(await call('POST', '/keys', { body: bodyOf(kind, new FormData(currentTarget), crew) }));
+  const form = useAction(create);
   return html`
-    <${ui.Dialog} title="New key" onClose=${onClose}>
-      <form class="dialog-body" onSubmit=${onSubmit}>
+    <${FormDialog} title="New key" action="Create" form=${form} onClose=${onClose}>
         <${ui.Select} label="Kind" value=${kind} options=${kinds.map((each) => [each, KINDS[each].label])} onChange=${setKind} />
         <p class="muted">${KINDS[kind].use}</p>
-        <label class="field"><span>Name</span>
-          <input name="label" required maxlength="100" autocomplete="off" placeholder="Who or what uses it: search page" />
-        </label>
+        <${ui.Field} label="Name" name="label" required maxlength="100" autocomplete="off" placeholder="Who or what uses it: search page" />
         <fieldset class="choices">
           <legend>Scopes</legend>
           ${Object.entries(SCOPES).map(
@@ -70,19 +57,12 @@ function Form({ kinds, crew, onClose, onDone }) {
         ${
           kind === 'crew_user' &&
           crew === undefined &&
-          html`
-            <label class="field"><span>Crews</span>
-              <input name="crews" autocomplete="off" spellcheck="false" placeholder="Names, with spaces between; empty: all" />
-            </label>
-          `
+          html`<${ui.Field} label="Crews" name="crews" autocomplete="off" spellcheck="false" placeholder="Names, with spaces between; empty: all" />`
         }
         <label class="field"><span>Expires</span>
           <select name="days">${LIFETIMES.map(([days, text]) => html`<option value=${days} selected=${days === '365'}>${text}</option>`)}</select>
         </label>
-        <${ui.Problem} error=${error} />
-        <div class="dialog-end"><button type="submit" class="primary" disabled=${busy}>Create</button></div>
-      </form>
-    </${ui.Dialog}>
+    </${FormDialog}>
   `;
 }
 
@@ -102,11 +82,11 @@ function bodyOf(kind, fields, crew) {
 
 /** @param {{ created: Schemas['CreateKeyResponse']['data'], onClose: () => void }} props */
 const Reveal = ({ created, onClose }) => html`
-  <${ui.Dialog} title="The new key" onClose=${onClose}>
+  <${Dialog} title="The new key" onClose=${onClose}>
     <div class="dialog-body">
       <p>Copy the key <b>${created.label}</b> now. It is shown this once: Postback stores its hash only.</p>
       <${ui.Command} label="Key">${created.key}</${ui.Command}>
       <div class="dialog-end"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
     </div>
-  </${ui.Dialog}>
+  </${Dialog}>
 `;

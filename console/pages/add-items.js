@@ -5,6 +5,7 @@ import { html } from '../html.js';
 import { Icon } from '../icons.js';
 import { useLive } from '../live.js';
 import { change } from '../router.js';
+import { Field } from '../ui.js';
 import { readLimits, uploads } from '../uploads.js';
 import { UploadList } from './upload-list.js';
 
@@ -34,10 +35,8 @@ export function AddItems({ database, isOpen }) {
             <button type="button" class="quiet icon-only" aria-label="Close" onClick=${() => change({ add: '' })}><${Icon} name="close" /></button>
           </header>
           <div class="filters">
-            <label class="field"><span>Collection</span>
-              <input value=${collection} maxlength="64" pattern="[A-Za-z0-9_\\-]+" title="Letters, digits, _ and -" spellcheck="false" placeholder="default"
-                onInput=${(/** @type {any} */ event) => setCollection(event.target.value.trim())} />
-            </label>
+            <${Field} label="Collection" value=${collection} maxlength="64" pattern="[A-Za-z0-9_\\-]+" title="Letters, digits, _ and -"
+              spellcheck="false" placeholder="default" onInput=${(/** @type {string} */ name) => setCollection(name.trim())} />
             <label class="check">
               <input type="checkbox" checked=${replaces} onChange=${(/** @type {any} */ event) => setReplaces(event.target.checked)} />
               Replace items that exist
@@ -94,12 +93,8 @@ function Note({ limits, onSave }) {
   return html`
     <form class="note" onSubmit=${onSubmit} aria-label="Note">
       <strong>Or write a note</strong>
-      <label class="field"><span>Title (optional)</span>
-        <input value=${title} maxlength="500" onInput=${(/** @type {any} */ event) => setTitle(event.target.value)} />
-      </label>
-      <label class="field"><span>Text</span>
-        <textarea rows="4" required value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea>
-      </label>
+      <${Field} label="Title (optional)" value=${title} maxlength="500" onInput=${setTitle} />
+      <${Field} as="textarea" label="Text" rows="4" required value=${text} onInput=${setText} />
       ${text.length > max && html`<div class="problem" role="alert">The text has ${count(text.length)} characters. It must not exceed ${count(max)}.</div>`}
       <div><button type="submit" disabled=${text.trim() === '' || text.length > max}>Save as a memory</button></div>
     </form>

@@ -2,6 +2,7 @@ import { isFinalState } from 'domain/state-machine.js';
 import { DELIVERY_STATE_TABLE, RETRYABLE_DELIVERY_STATES } from 'domain/webhooks/states.js';
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
+import { Dialog } from '../dialogs.js';
 import { SentRequestDetails, VerifySample } from '../exchange.js';
 import { duration, plural, words } from '../format.js';
 import { html } from '../html.js';
@@ -258,32 +259,25 @@ const PERIODS = /** @type {[string, string][]} */ ([
   ['168', 'Last week'],
 ]);
 
+const REPLAY = '/webhooks/indexing/deliveries/retry';
+
 /** Sends failed deliveries again: first how many, then the rest. @param {{ onClose: () => void, onSent: () => Promise<void> }} props */
 function Replay({ onClose, onSent }) {
   const [filter, setFilter] = useState({ status: 'permanently_failed', hours: '', error_code: '' });
   const [replay, setReplay] = useState(/** @type {string | undefined} */ (undefined));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const preview = useLive(
-    (signal) => call('POST', '/webhooks/indexing/deliveries/retry', { body: bodyOf(filter, true), signal }),
-    [filter],
-    0,
-  );
+  const preview = useLive((signal) => call('POST', REPLAY, { body: bodyOf(filter, true), signal }), [filter], 0);
   const matching = preview.data?.matching;
   /** @param {Partial<typeof filter>} changed */
   const set = (changed) => setFilter({ ...filter, ...changed });
-  const send = async () => {
-    try {
-      setReplay((await call('POST', '/webhooks/indexing/deliveries/retry', { body: bodyOf(filter, false) })).replay_id);
-      await onSent();
-    } catch (fault) {
-      setError(/** @type {Error} */ (fault));
-    }
-  };
+  const send = useAction(async () => {
+    setReplay((await call('POST', REPLAY, { body: bodyOf(filter, false) })).replay_id);
+    await onSent();
+  });
   if (replay) {
-    return html`<${ui.Dialog} title="Replay" onClose=${onClose}><${ReplayProgress} id=${replay} /></${ui.Dialog}>`;
+    return html`<${Dialog} title="Replay" onClose=${onClose}><${ReplayProgress} id=${replay} /></${Dialog}>`;
   }
   return html`
-    <${ui.Dialog} title="Replay many deliveries" onClose=${onClose}>
+    <${Dialog} title="Replay many deliveries" onClose=${onClose}>
       <div class="dialog-body">
         <p>Failed webhooks of items are sent again, oldest first, at the pace of the receiver.</p>
         <div class="filters">
@@ -293,13 +287,13 @@ function Replay({ onClose, onSent }) {
           <${ui.Field} label="Error code" value=${filter.error_code} placeholder="HTTP_503" spellcheck="false"
             onChange=${(/** @type {string} */ code) => set({ error_code: code.trim() })} />
         </div>
-        <${ui.Problem} error=${error ?? preview.error} />
+        <${ui.Problem} error=${send.error ?? preview.error} />
         <p class="preview" role="status">${matching === undefined ? 'Counting …' : matching === 0 ? 'No delivery matches.' : html`<strong>${plural(matching, 'delivery', 'deliveries')}</strong> will be sent again.`}</p>
         <div class="dialog-end">
-          <${ui.ActionButton} className="primary" run=${send} disabled=${!matching}>${matching ? `Send ${plural(matching, 'delivery', 'deliveries')}` : 'Send'}</${ui.ActionButton}>
+          <${ui.ActionButton} className="primary" run=${send.run} disabled=${!matching}>${matching ? `Send ${plural(matching, 'delivery', 'deliveries')}` : 'Send'}</${ui.ActionButton}>
         </div>
       </div>
-    </${ui.Dialog}>
+    </${Dialog}>
   `;
 }
 

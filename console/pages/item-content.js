@@ -19,13 +19,7 @@ export function Content({ item }) {
   return html`
     <div class="content-head">
       <h3>Content</h3>
-      <div class="segmented" role="group" aria-label="Content">
-        ${VIEWS.map(
-          (name) => html`
-            <button type="button" aria-pressed=${name === view ? 'true' : 'false'} onClick=${() => setView(name)}>${name}</button>
-          `,
-        )}
-      </div>
+      <${ui.Segmented} label="Content" value=${view} options=${VIEWS.map((name) => [name, name])} onChange=${setView} />
     </div>
     ${view === 'Graph' ? html`<${ItemGraph} item=${item} />` : html`<${Chunks} item=${item} joined=${view === 'Text'} />`}
   `;

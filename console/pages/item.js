@@ -3,7 +3,7 @@ import { isFinalState } from 'domain/state-machine.js';
 import { DELIVERY_STATE_TABLE } from 'domain/webhooks/states.js';
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
-import { Confirm } from '../confirm.js';
+import { Confirm } from '../dialogs.js';
 import { bytes } from '../format.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';

@@ -1,8 +1,7 @@
 import { INDEXING_STATUS_TABLE, INDEXING_STATUSES } from 'domain/content/states.js';
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
-import { CreateDatabase, DeleteDatabase } from '../database-forms.js';
-import { DatabaseSelect, NoDatabase, useDatabases } from '../databases.js';
+import { CreateDatabase, DatabaseSelect, DeleteDatabase, NoDatabase, useDatabases } from '../databases.js';
 import { bytes, count, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';

@@ -5,10 +5,9 @@ import { duration } from '../format.js';
 import { html } from '../html.js';
 import { NewJob } from '../jobs/new-job.js';
 import { JobResult } from '../jobs/result.js';
-import { jobSamples } from '../jobs/samples.js';
 import { List, useList } from '../list.js';
 import { useAction, useLive } from '../live.js';
-import { RequestSamples } from '../request-samples.js';
+import { jobSamples, RequestSamples } from '../request-samples.js';
 import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
 

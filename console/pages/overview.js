@@ -10,7 +10,7 @@ import { Examples, FirstSteps } from '../overview/first-steps.js';
 import { useWaiting, WaitingSummary } from '../overview/waiting.js';
 import { change, linkTo } from '../router.js';
 import { session } from '../session.js';
-import { Loading, labelOf, Page, Problem } from '../ui.js';
+import { Loading, labelOf, Page, Problem, Segmented } from '../ui.js';
 
 const PERIODS = [
   ['1', 'Hour'],
@@ -25,13 +25,7 @@ export function Overview({ parameters: { hours = '24' } }) {
   const hasKey = session.key('api') !== null;
   const waiting = useWaiting();
   const period = html`
-    <div class="segmented" role="group" aria-label="Period">
-      ${PERIODS.map(
-        ([value, label]) => html`
-          <button type="button" aria-pressed=${value === hours ? 'true' : 'false'} onClick=${() => change({ hours: value })}>${label}</button>
-        `,
-      )}
-    </div>
+    <${Segmented} label="Period" value=${hours} options=${PERIODS} onChange=${(/** @type {string} */ value) => change({ hours: value })} />
   `;
   return html`
     <${Page} title="Overview" actions=${hasKey && period}>

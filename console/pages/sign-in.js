@@ -1,8 +1,8 @@
-import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { html } from '../html.js';
+import { useAction } from '../live.js';
 import { isUserKey, keysIn, session } from '../session.js';
-import { Command, Problem } from '../ui.js';
+import { Command, Field, Problem } from '../ui.js';
 
 const KINDS = {
   api: { option: '--org <organisation> --kind api', opens: 'items, search, deliveries, jobs, connectors and usage' },
@@ -15,23 +15,11 @@ const KINDS = {
  * @param {{ slot?: import('../session.js').KeySlot, title?: string }} props
  */
 export function SignIn({ slot, title }) {
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const [busy, setBusy] = useState(false);
   const wanted = KINDS[slot ?? 'api'];
 
-  /** @param {SubmitEvent & { currentTarget: HTMLFormElement }} event */
-  const onSubmit = async (event) => {
-    event.preventDefault();
-    const text = String(new FormData(event.currentTarget).get('key'));
-    setBusy(true);
-    try {
-      session.signIn(await verify(text, slot));
-    } catch (fault) {
-      setError(/** @type {Error} */ (fault));
-    }
-    setBusy(false);
-  };
-
+  const form = useAction(async (/** @type {SubmitEvent & { currentTarget: HTMLFormElement }} */ { currentTarget }) =>
+    session.signIn(await verify(String(new FormData(currentTarget).get('key')), slot)),
+  );
   return html`
     <div class="card sign-in-card">
       <img src="/console/icon.svg" alt="" width="40" height="40" />
@@ -39,14 +27,11 @@ export function SignIn({ slot, title }) {
       <p class="lead">
         ${slot ? `This key shows ${wanted.opens}. Your other key stays.` : 'Sign in with a key of your organisation.'}
       </p>
-      <form onSubmit=${onSubmit}>
-        <label class="field">
-          <span>Key</span>
-          <input name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="pbk_…" autofocus />
-        </label>
-        ${!error && session.notice() && html`<p class="problem" role="alert">${session.notice()}</p>`}
-        <${Problem} error=${error} />
-        <button type="submit" class="primary" disabled=${busy}>Sign in</button>
+      <form onSubmit=${form.submit}>
+        <${Field} label="Key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="pbk_…" autofocus />
+        ${!form.error && session.notice() && html`<p class="problem" role="alert">${session.notice()}</p>`}
+        <${Problem} error=${form.error} />
+        <button type="submit" class="primary" disabled=${form.busy}>Sign in</button>
       </form>
       <details>
         <summary>Where do I get a key?</summary>

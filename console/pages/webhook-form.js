@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
+import { useAction } from '../live.js';
 import * as ui from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas['WebhookRegistration']} Registration */
@@ -26,11 +27,7 @@ export function RegistrationForm({ registration, onSaved, onCancel }) {
   const [signs, setSigns] = useState(!registered);
   // Values are never shown: static headers are kept as they are, or all of them are given anew.
   const [headers, setHeaders] = useState(/** @type {Header[] | null} */ (registered ? null : []));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  /** @param {Event} event */
-  const onSubmit = async (event) => {
-    event.preventDefault();
-    setError(undefined);
+  const save = useAction(async () => {
     const body = {
       url: url.trim(),
       event_types: events,
@@ -40,19 +37,13 @@ export function RegistrationForm({ registration, onSaved, onCancel }) {
       ...(rate === '' ? {} : { max_per_second: Number(rate) }),
       ...(signs ? { generate_signing_secret: true } : {}),
     };
-    try {
-      const { signing_secret = '' } = await call('POST', '/webhooks/indexing', { body });
-      await onSaved(signing_secret);
-    } catch (fault) {
-      setError(/** @type {Error} */ (fault));
-    }
-  };
+    const { signing_secret = '' } = await call('POST', '/webhooks/indexing', { body });
+    await onSaved(signing_secret);
+  });
   return html`
-    <form class="card receiver-form" onSubmit=${onSubmit} aria-label=${registered ? 'Change the receiver' : 'Register a receiver'}>
+    <form class="card receiver-form" onSubmit=${save.submit} aria-label=${registered ? 'Change the receiver' : 'Register a receiver'}>
       <h2>${registered ? 'Change the receiver' : 'Register a receiver'}</h2>
-      <label class="field"><span>Address</span>
-        <input type="url" value=${url} required maxlength="2048" placeholder="https://example.com/hooks/indexing" spellcheck="false" onInput=${(/** @type {any} */ event) => setUrl(event.target.value)} />
-      </label>
+      <${ui.Field} label="Address" type="url" value=${url} required maxlength="2048" placeholder="https://example.com/hooks/indexing" spellcheck="false" onInput=${setUrl} />
       <fieldset>
         <legend>Events</legend>
         ${EVENTS.map(
@@ -73,9 +64,7 @@ export function RegistrationForm({ registration, onSaved, onCancel }) {
             : html`<${HeaderInputs} headers=${headers} onChange=${setHeaders} />`
         }
       </fieldset>
-      <label class="field short"><span>Requests per second, at most</span>
-        <input type="number" min="1" max="1000" value=${rate} placeholder="no limit" onInput=${(/** @type {any} */ event) => setRate(event.target.value)} />
-      </label>
+      <${ui.Field} className="short" label="Requests per second, at most" type="number" min="1" max="1000" value=${rate} placeholder="no limit" onInput=${setRate} />
       ${
         !registered &&
         html`
@@ -85,7 +74,7 @@ export function RegistrationForm({ registration, onSaved, onCancel }) {
           </label>
         `
       }
-      <${ui.Problem} error=${error} />
+      <${ui.Problem} error=${save.error} />
       <div class="decision">
         <button type="submit" class="primary">${registered ? 'Save' : 'Register'}</button>
         ${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}
@@ -106,14 +95,10 @@ const HeaderInputs = ({ headers, onChange }) => html`
   ${headers.map(
     (header, index) => html`
       <div class="header-inputs" role="group" aria-label=${`Header ${index + 1}`}>
-        <label class="field"><span>Name</span>
-          <input value=${header.name} required maxlength="100" placeholder="Authorization" spellcheck="false" autocomplete="off"
-            onInput=${(/** @type {any} */ event) => onChange(headers.with(index, { ...header, name: event.target.value }))} />
-        </label>
-        <label class="field"><span>Value</span>
-          <input type="password" value=${header.value} required autocomplete="off" spellcheck="false"
-            onInput=${(/** @type {any} */ event) => onChange(headers.with(index, { ...header, value: event.target.value }))} />
-        </label>
+        <${ui.Field} label="Name" value=${header.name} required maxlength="100" placeholder="Authorization" spellcheck="false" autocomplete="off"
+          onInput=${(/** @type {string} */ name) => onChange(headers.with(index, { ...header, name }))} />
+        <${ui.Field} label="Value" type="password" value=${header.value} required autocomplete="off" spellcheck="false"
+          onInput=${(/** @type {string} */ value) => onChange(headers.with(index, { ...header, value }))} />
         <button type="button" class="quiet icon-only" aria-label=${`Remove header ${index + 1}`} onClick=${() => onChange(headers.toSpliced(index, 1))}><${Icon} name="close" /></button>
       </div>
     `,

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
-import { Confirm } from '../confirm.js';
+import { Confirm } from '../dialogs.js';
 import { headerLines, readable, SentRequestDetails, VerifySample } from '../exchange.js';
 import { count, duration } from '../format.js';
 import { html } from '../html.js';
