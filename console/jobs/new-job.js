@@ -72,7 +72,7 @@ function JobForm({ models, model, maxBytes }) {
   );
 
   return html`
-    <form class="new-job" onSubmit=${form.submit}>
+    <form class="halves new-job" onSubmit=${form.submit}>
       <div class="card">
         <${FeatureChoice} models=${models} model=${model} />
         ${

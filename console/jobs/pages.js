@@ -100,7 +100,7 @@ function FoundTableView({ table: { rows }, name }) {
 const Beside = ({ blob, page, boxes, chosen, onChoose, children }) =>
   blob
     ? html`
-        <div class="beside">
+        <div class="halves beside">
           <${PagePicture} blob=${blob} page=${page} boxes=${boxes} chosen=${chosen} onChoose=${onChoose} />
           ${children}
         </div>

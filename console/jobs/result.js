@@ -21,7 +21,7 @@ const VIEWS = {
   'text/chat': ({ text, finish_reason }, { messages }) =>
     html`<${texts.Conversation} messages=${messages} text=${text} cut=${finish_reason === 'length'} />`,
   'translation/automatic_translation': ({ text, target_language }, input) => html`
-    <div class="beside">
+    <div class="halves beside">
       ${input.text && html`<div><${texts.Prose} text=${input.text} label="Text" /></div>`}
       <div><${texts.Prose} text=${text} label=${`Translation (${target_language})`} /></div>
     </div>

@@ -42,7 +42,7 @@ export function AddItems({ database, isOpen }) {
               Replace items that exist
             </label>
           </div>
-          <div class="adding-parts">
+          <div class="halves">
             <${ChooseFiles} limits=${limits} onChosen=${add} />
             <${Note} limits=${limits} onSave=${(/** @type {{ title: string, text: string }} */ note) => uploads.addNote(note, place)} />
           </div>

@@ -166,7 +166,7 @@ function Charts({ activity }) {
   /** @param {string} name */
   const spacedValues = (name) => spaced.map(({ index }) => (index === null ? null : attempts[index][name]));
   return html`
-    <div class="charts">
+    <div class="halves">
       <section class="card">
         <${TimeChart} label=${`Attempts at callbacks, per ${duration(interval_seconds * 1000)}`} bars times=${times} from=${from} to=${to} format=${short}
           series=${[

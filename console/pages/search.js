@@ -85,7 +85,7 @@ function Results({ database, question, mode, around }) {
   const entity = data.graph.entities.find((/** @type {Schemas['Entity']} */ { name }) => name === chosen);
   return html`
     ${data.warning && html`<div class="notice">${data.warning}</div>`}
-    <div class="results">
+    <div class="halves results">
       <section aria-label="Hits">
         <h2>${plural(hits.length, 'hit')}</h2>
         ${hits.map((hit) => html`<${Hit} key=${hit.chunk_id} hit=${hit} database=${database} isNamed=${names(entity, hit)} />`)}

@@ -32,7 +32,7 @@ export function Usage() {
 function Quota({ label, note, quota: { used, limit }, isBytes }) {
   const show = isBytes ? bytes : count;
   const share = limit ? used / limit : 0;
-  const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'good';
+  const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : '';
   return html`
     <section class="card quota" aria-label=${label}>
       <h2>${label}</h2>

@@ -142,7 +142,7 @@ function Test() {
 /** @param {{ result: TestDelivery }} props */
 const TestResult = ({ result: { delivered, message, request, response } }) => html`
   <p role="status"><${ui.Tag} tone=${delivered ? 'good' : 'bad'}>${message}</${ui.Tag}></p>
-  <div class="exchange">
+  <div class="halves exchange">
     <div>
       <h3>Request</h3>
       <${SentRequestDetails} request=${request} />
