@@ -8,7 +8,7 @@ import { isUserKey, session } from '../session.js';
 import { Time } from '../ui.js';
 
 /** @typedef {import('../api.js').Schemas} Schemas */
-/** @typedef {{ kind: 'webhook' | 'callback' | 'job' | 'item' | 'sync' | 'execution', key: string, what: string, says: string, href: string, link: string, why: string, at: string }} Failure of one thing, or of many for one reason */
+/** @typedef {{ key: string, isCallback?: boolean, what: string, says: string, href: string, link: string, why: string, at: string }} Failure of one thing, or of many for one reason */
 
 /** Databases, connectors and crews that are looked at. */
 const MAX_PLACES = 10;
@@ -16,85 +16,81 @@ const MAX_JOBS = 5;
 /** Attempts after which a callback that is still retried shows: they take five minutes. Fewer pass by themselves. */
 const MANY_ATTEMPTS = 3;
 
+/** @typedef {(path: string, query?: Parameters<typeof withQuery>[1], as?: import('../session.js').KeySlot) => Promise<any>} Read */
+
 /**
  * What has failed and stays so until somebody acts, the newest first.
  * @param {AbortSignal} signal
  * @returns {Promise<Failure[]>}
  */
 export async function loadFailures(signal) {
+  /** @type {Read} */
+  const read = (path, query = {}, as = 'api') => call('GET', withQuery(path, query), { as, signal });
   const found = await Promise.all([
-    disabledWebhook(signal),
-    failedCallbacks('permanently_failed', 'did not accept', signal),
-    failedCallbacks('failed', 'still rejects', signal),
-    failedJobs(signal),
-    failedItems(signal),
-    failedSyncs(signal),
-    failedExecutions(signal),
+    disabledWebhook(read),
+    failedCallbacks(read, 'permanently_failed', 'did not accept'),
+    failedCallbacks(read, 'failed', 'still rejects'),
+    failedJobs(read),
+    failedItems(read),
+    failedSyncs(read),
+    failedExecutions(read),
   ]);
-  return found.flat().sort((a, b) => b.at.localeCompare(a.at));
+  return found
+    .flat()
+    .filter((failure) => failure !== null)
+    .sort((a, b) => b.at.localeCompare(a.at));
 }
 
-/** @param {AbortSignal} signal @returns {Promise<Failure[]>} */
-async function disabledWebhook(signal) {
-  const { url, disabled_at, disabled_reason } = await call('GET', '/webhooks/indexing', { signal });
-  if (disabled_at === null) return [];
-  const href = linkTo('deliveries', { kind: 'item' });
-  return [
-    {
-      kind: 'webhook',
-      key: 'webhook',
-      what: url,
-      says: 'gets no webhooks any more',
-      href,
-      link: 'Deliveries',
-      why: disabled_reason ?? '',
-      at: disabled_at,
-    },
-  ];
+/** @param {Read} read @returns {Promise<Failure | null>} */
+async function disabledWebhook(read) {
+  const { url, disabled_at, disabled_reason } = await read('/webhooks/indexing');
+  if (disabled_at === null) return null;
+  return {
+    key: 'webhook',
+    what: url,
+    says: 'gets no webhooks any more',
+    href: linkTo('deliveries', { kind: 'item' }),
+    link: 'Deliveries',
+    why: disabled_reason ?? '',
+    at: disabled_at,
+  };
 }
 
 /**
  * By receiver: one that is down fails many deliveries.
+ * @param {Read} read
  * @param {'permanently_failed' | 'failed'} status
  * @param {string} says what the receiver does
- * @param {AbortSignal} signal
  * @returns {Promise<Failure[]>}
  */
-async function failedCallbacks(status, says, signal) {
-  const { deliveries } = await call('GET', withQuery('/deliveries', { status, limit: 100 }), { signal });
-  /** @type {Map<string, Schemas['Delivery'][]>} */
-  const groups = new Map();
-  for (const delivery of /** @type {Schemas['Delivery'][]} */ (deliveries)) {
-    if (delivery.attempts < MANY_ATTEMPTS && status === 'failed') continue;
-    // Only keys of a crew may read its receivers.
-    const receiver = delivery.url ?? (delivery.crew ? `The receiver of ${delivery.crew}` : 'No receiver');
-    groups.set(receiver, [...(groups.get(receiver) ?? []), delivery]);
-  }
-  return [...groups].flatMap(([what, [newest, ...others]]) =>
-    newest
-      ? [
-          {
-            kind: /** @type {const} */ ('callback'),
-            key: `${status} ${what}`,
-            what,
-            says: `${says} ${plural(others.length + 1, 'callback')}, the last`,
-            href: linkTo('deliveries', { id: newest.delivery_id }),
-            link: newest.crew ?? newest.doc_id,
-            why: newest.error_message ?? newest.error_code ?? '',
-            at: newest.updated_at,
-          },
-        ]
-      : [],
+async function failedCallbacks(read, status, says) {
+  const { deliveries } = await read('/deliveries', { status, limit: 100 });
+  const failed = /** @type {Schemas['Delivery'][]} */ (deliveries).filter(
+    ({ attempts }) => attempts >= MANY_ATTEMPTS || status !== 'failed',
   );
+  // Only keys of a crew may read its receivers.
+  const byReceiver = Map.groupBy(failed, ({ url, crew }) => url ?? (crew ? `The receiver of ${crew}` : 'No receiver'));
+  return [...byReceiver].map(([what, group]) => {
+    const newest = /** @type {Schemas['Delivery']} */ (group[0]);
+    return {
+      key: `${status} ${what}`,
+      isCallback: true,
+      what,
+      says: `${says} ${plural(group.length, 'callback')}, the last`,
+      href: linkTo('deliveries', { id: newest.delivery_id }),
+      link: newest.crew ?? newest.doc_id,
+      why: whyOf(newest),
+      at: newest.updated_at,
+    };
+  });
 }
 
-/** Jobs that a person cancelled are no failures. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
-async function failedJobs(signal) {
-  const { jobs } = await call('GET', withQuery('/v3/ai/async', { status: 'fail', limit: MAX_JOBS }), { signal });
+/** Jobs that a person cancelled are no failures. @param {Read} read @returns {Promise<Failure[]>} */
+async function failedJobs(read) {
+  const { jobs } = await read('/v3/ai/async', { status: 'fail', limit: MAX_JOBS });
   return /** @type {Schemas['JobSummary'][]} */ (jobs)
     .filter(({ error }) => error?.code !== 'cancelled')
     .map(({ job_id, subject, feature, subfeature, error, created_at, finished_at }) => ({
-      kind: /** @type {const} */ ('job'),
       key: job_id,
       what: `${feature}/${subfeature}`,
       says: 'failed for',
@@ -105,85 +101,73 @@ async function failedJobs(signal) {
     }));
 }
 
-/** By database. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
-async function failedItems(signal) {
-  const { databases } = await call('GET', withQuery('/databases', { limit: MAX_PLACES }), { signal });
-  const lists = await Promise.all(
-    /** @type {Schemas['Database'][]} */ (databases)
-      .filter(({ status }) => status === 'ready')
-      .map(async ({ database }) => {
-        const path = withQuery('/context/list', { database, status: 'errored', limit: 100 });
-        const { items, next_cursor } = await call('GET', path, { signal });
-        const [newest] = items;
-        if (!newest) return [];
-        return [
-          {
-            kind: /** @type {const} */ ('item'),
-            key: `items ${database}`,
-            what: database,
-            says: `has ${items.length}${next_cursor ? '+' : ''} failed ${items.length === 1 ? 'item' : 'items'}, the last`,
-            href: linkTo('items', { database, status: 'errored', id: newest.id, collection: newest.collection }),
-            link: nameOf(newest),
-            why: newest.error_message ?? newest.error_code ?? '',
-            at: newest.updated_at,
-          },
-        ];
-      }),
-  );
-  return lists.flat();
-}
-
-/** Connectors whose last sync failed as a whole. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
-async function failedSyncs(signal) {
-  const { connectors } = await call('GET', withQuery('/connectors', { limit: MAX_PLACES }), { signal });
-  const lists = await Promise.all(
-    /** @type {Schemas['Connector'][]} */ (connectors).map(async (connector) => {
-      const { last_sync } = await call('GET', `/connectors/${connector.id}/status?limit=1`, { signal });
-      if (last_sync?.status !== 'failed') return [];
-      return [
-        {
-          kind: /** @type {const} */ ('sync'),
-          key: connector.id,
-          what: `${connector.database}/${connector.collection}`,
-          says: 'is not up to date, the last sync failed of',
-          href: linkTo('connectors', { id: connector.id }),
-          link: sourceOf(connector),
-          why: last_sync.error_message ?? last_sync.error_code ?? '',
-          at: last_sync.finished_at ?? last_sync.started_at,
-        },
-      ];
+/** By database. @param {Read} read @returns {Promise<(Failure | null)[]>} */
+async function failedItems(read) {
+  const { databases } = await read('/databases', { limit: MAX_PLACES });
+  const ready = /** @type {Schemas['Database'][]} */ (databases).filter(({ status }) => status === 'ready');
+  return Promise.all(
+    ready.map(async ({ database }) => {
+      const { items, next_cursor } = await read('/context/list', { database, status: 'errored', limit: 100 });
+      const [newest] = items;
+      if (!newest) return null;
+      return {
+        key: `items ${database}`,
+        what: database,
+        says: `has ${items.length}${next_cursor ? '+' : ''} failed ${items.length === 1 ? 'item' : 'items'}, the last`,
+        href: linkTo('items', { database, status: 'errored', id: newest.id, collection: newest.collection }),
+        link: nameOf(newest),
+        why: whyOf(newest),
+        at: newest.updated_at,
+      };
     }),
   );
-  return lists.flat();
 }
 
-/** Crews whose last execution failed, and was not cancelled, for a key that may list them. @param {AbortSignal} signal @returns {Promise<Failure[]>} */
-async function failedExecutions(signal) {
+/** Connectors whose last sync failed as a whole. @param {Read} read @returns {Promise<(Failure | null)[]>} */
+async function failedSyncs(read) {
+  const { connectors } = await read('/connectors', { limit: MAX_PLACES });
+  return Promise.all(
+    /** @type {Schemas['Connector'][]} */ (connectors).map(async (connector) => {
+      const { last_sync } = await read(`/connectors/${connector.id}/status`, { limit: 1 });
+      if (last_sync?.status !== 'failed') return null;
+      return {
+        key: connector.id,
+        what: `${connector.database}/${connector.collection}`,
+        says: 'is not up to date, the last sync failed of',
+        href: linkTo('connectors', { id: connector.id }),
+        link: sourceOf(connector),
+        why: whyOf(last_sync),
+        at: last_sync.finished_at ?? last_sync.started_at,
+      };
+    }),
+  );
+}
+
+/** Crews whose last execution failed, and was not cancelled, for a key that may list them. @param {Read} read @returns {Promise<(Failure | null)[]>} */
+async function failedExecutions(read) {
   const key = session.key('crew');
   if (key === null || isUserKey(key)) return [];
-  const { crews } = await call('GET', '/crews', { as: 'crew', signal });
-  const lists = await Promise.all(
+  const { crews } = await read('/crews', {}, 'crew');
+  return Promise.all(
     /** @type {Schemas['Crew'][]} */ (crews).slice(0, MAX_PLACES).map(async ({ name }) => {
-      const path = `/crews/${encodeURIComponent(name)}/executions?limit=1`;
-      const { executions } = await call('GET', path, { as: 'crew', signal });
+      const { executions } = await read(`/crews/${encodeURIComponent(name)}/executions`, { limit: 1 }, 'crew');
       const [last] = /** @type {Schemas['CrewExecutionSummary'][]} */ (executions);
-      if (last?.status !== 'error' || last.error_code === 'cancelled') return [];
-      return [
-        {
-          kind: /** @type {const} */ ('execution'),
-          key: last.execution_id,
-          what: name,
-          says: 'failed in its last execution',
-          href: linkTo('crews', { crew: name, run: name, id: last.execution_id }),
-          link: last.execution_id,
-          why: last.error ?? '',
-          at: last.finished_at ?? last.created_at,
-        },
-      ];
+      if (last?.status !== 'error' || last.error_code === 'cancelled') return null;
+      return {
+        key: last.execution_id,
+        what: name,
+        says: 'failed in its last execution',
+        href: linkTo('crews', { crew: name, run: name, id: last.execution_id }),
+        link: last.execution_id,
+        why: last.error ?? '',
+        at: last.finished_at ?? last.created_at,
+      };
     }),
   );
-  return lists.flat();
 }
+
+/** @param {{ error_message?: string | null, error_code?: string | null }} record */
+const whyOf = ({ error_message, error_code }) => error_message ?? error_code ?? '';
 
 /** @param {{ failures: Failure[] }} props */
 export const Failures = ({ failures }) => html`
@@ -200,7 +184,7 @@ export const Failures = ({ failures }) => html`
       )}
     </ul>
     ${
-      failures.some(({ kind }) => kind === 'callback') &&
+      failures.some(({ isCallback }) => isCallback) &&
       html`<p><a href=${linkTo('deliveries', { status: 'permanently_failed' })}>All failed deliveries</a>, to retry one or all of them.</p>`
     }
   </section>
