@@ -2,10 +2,19 @@ import { CREW_TASK_STATUS_TABLE } from 'domain/crews/states.js';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from '../html.js';
 import { labelOf } from '../ui.js';
-import { planOf } from './plan.js';
 
-/** @typedef {import('./plan.js').PlacedTask} PlacedTask */
-/** @typedef {{ x: number, y: number }} Place */
+/**
+ * @typedef {object} Task
+ * @property {string} task_id
+ * @property {string} agent
+ * @property {boolean} human_input
+ * @property {string[]} context
+ * @property {boolean} async_execution
+ *
+ * @typedef {Task & { step: number, lane: number }} PlacedTask tasks of a step run at the same time, in its lanes
+ * @typedef {{ from: string, to: string }} Edge a task receives the output of another
+ * @typedef {{ x: number, y: number }} Place
+ */
 
 const WIDTH = 190;
 const HEIGHT = 62;
@@ -29,7 +38,7 @@ function useIsNarrow() {
 
 /**
  * The tasks of a crew in their order, with what each receives; in an execution also with their states.
- * @param {{ tasks: import('./plan.js').Task[], states?: Record<string, import('domain/crews/states.js').CrewTaskStatus> }} props
+ * @param {{ tasks: Task[], states?: Record<string, import('domain/crews/states.js').CrewTaskStatus> }} props
  */
 export function CrewPicture({ tasks, states }) {
   const isNarrow = useIsNarrow();
@@ -103,3 +112,37 @@ function inWords({ task_id, agent, human_input, context }, state) {
 
 /** @param {string} text */
 const clipped = (text) => (text.length > NAME_CHARACTERS ? `${text.slice(0, NAME_CHARACTERS - 1)}…` : text);
+
+/**
+ * A task starts when the one before it has ended. An async task is waited for only by tasks that receive its output.
+ * @param {Task[]} tasks in their order
+ * @returns {{ tasks: PlacedTask[], edges: Edge[] }}
+ */
+function planOf(tasks) {
+  /** @type {PlacedTask[]} */
+  const placed = [];
+  for (const task of tasks) {
+    const step = Math.max(
+      0,
+      ...placed.map(
+        (before) => before.step + (before.async_execution && !task.context.includes(before.task_id) ? 0 : 1),
+      ),
+    );
+    placed.push({ ...task, step, lane: placed.filter((other) => other.step === step).length });
+  }
+  return { tasks: placed, edges: edgesOf(tasks) };
+}
+
+/** What tasks receive, without what they have received already through another task. @param {Task[]} tasks @returns {Edge[]} */
+function edgesOf(tasks) {
+  /** Everything that is in the output of a task. @type {Map<string, Set<string>>} */
+  const within = new Map();
+  for (const { task_id, context } of tasks) {
+    within.set(task_id, new Set(context.flatMap((name) => [name, ...(within.get(name) ?? [])])));
+  }
+  return tasks.flatMap(({ task_id, context }) =>
+    context
+      .filter((name) => !context.some((other) => other !== name && within.get(other)?.has(name)))
+      .map((from) => ({ from, to: task_id })),
+  );
+}

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
-import { useFocusOnTitle } from '../focus.js';
 import { html } from '../html.js';
 import { useAction, useLive } from '../live.js';
 import { jobSamples, RequestSamples } from '../request-samples.js';
-import { change, go, linkTo } from '../router.js';
+import { change, go, linkTo, useFocusOnTitle } from '../router.js';
 import * as ui from '../ui.js';
 import { FileField } from './file-field.js';
 import { givenSettings, SettingsFields } from './settings-fields.js';

@@ -2,15 +2,13 @@ import { KEY_STATE_TABLE } from 'domain/key-states.js';
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { html } from '../html.js';
-import { KINDS, shownKey } from '../keys/kinds.js';
-import { NewKey } from '../keys/new-key.js';
-import { RevokeKey } from '../keys/revoke-key.js';
+import { KINDS, NewKey, RevokeKey, shownKey } from '../keys.js';
 import { List, useList } from '../list.js';
 import { useLive } from '../live.js';
 import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
-/** @typedef {import('../keys/kinds.js').Key} Key */
+/** @typedef {import('../keys.js').Key} Key */
 
 const ALL_KINDS = /** @type {Key['kind'][]} */ (Object.keys(KINDS));
 /** The list begins with the keys that can be used. */

@@ -3,8 +3,7 @@
  */
 import './first-call.js';
 import { forgetPasted, keepPasted, keyFor, schemesWithKey } from './keys.js';
-import { parts } from './parts.js';
-import { codeSamples } from './samples.js';
+import { codeSamples, parts } from './plugins.js';
 
 // @ts-expect-error The bundle of Swagger UI comes before this script, and has no types.
 const bundle = SwaggerUIBundle;

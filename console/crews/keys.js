@@ -1,16 +1,14 @@
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
 import { html } from '../html.js';
+import { KINDS, NewKey, RevokeKey, shownKey } from '../keys.js';
 import { Table } from '../list.js';
 import { useLive } from '../live.js';
 import { linkTo } from '../router.js';
 import { session } from '../session.js';
 import * as ui from '../ui.js';
-import { KINDS, shownKey } from './kinds.js';
-import { NewKey } from './new-key.js';
-import { RevokeKey } from './revoke-key.js';
 
-/** @typedef {import('./kinds.js').Key} Key */
+/** @typedef {import('../keys.js').Key} Key */
 
 const CREW_KINDS = /** @type {Key['kind'][]} */ (['crew_org', 'crew_user']);
 

@@ -1,13 +1,55 @@
 import { useState } from 'preact/hooks';
-import { call } from '../api.js';
-import { Dialog, FormDialog } from '../dialogs.js';
-import { html } from '../html.js';
-import { useAction } from '../live.js';
-import * as ui from '../ui.js';
-import { KINDS, SCOPES } from './kinds.js';
+import { call } from './api.js';
+import { Confirm, Dialog, FormDialog } from './dialogs.js';
+import { html } from './html.js';
+import { useAction } from './live.js';
+import { session } from './session.js';
+import * as ui from './ui.js';
 
-/** @typedef {import('../api.js').Schemas} Schemas */
-/** @typedef {Schemas['Key']['kind']} Kind */
+/** @typedef {import('./api.js').Schemas} Schemas */
+/** @typedef {Schemas['Key']} Key */
+/** @typedef {Key['kind']} Kind */
+
+/**
+ * Kinds of key, in the words of the console: what a key of the kind is for, and what stops when it is revoked.
+ * @type {Record<Key['kind'], { label: string, use: string, stops: string }>}
+ */
+export const KINDS = {
+  api: {
+    label: 'API',
+    use: 'Items, queries, AI jobs, webhooks, connectors, and with the scope admin also keys.',
+    stops: 'Its ingests, queries, jobs and event streams',
+  },
+  crew_org: {
+    label: 'Crews, organisation',
+    use: 'All crews: kickoff, status, decisions, callbacks.',
+    stops: 'Its kickoffs, status requests and decisions',
+  },
+  crew_user: {
+    label: 'Crews, user',
+    use: 'For a person: what waits for a decision, and the decision.',
+    stops: 'The decisions of whoever has it',
+  },
+  payment_secret: {
+    label: 'Payments, secret',
+    use: 'For your server: creates, reads and closes authentications.',
+    stops: 'The payments of your server: it creates and reads no authentications',
+  },
+  payment_publishable: {
+    label: 'Payments, publishable',
+    use: 'For your web page: submits the eligibility check. It may be public.',
+    stops: 'The eligibility checks of pages that carry it',
+  },
+};
+
+const SCOPES = /** @type {const} */ ({
+  read: 'reads and queries',
+  write: 'changes',
+  admin: 'keys, signing secrets, the audit log',
+});
+
+/** The first characters of a key. @param {Key} key */
+export const shownKey = ({ prefix }) => `${prefix}…`;
 
 /** Days until a key expires; an empty text: never. */
 const LIFETIMES = /** @type {[string, string][]} */ ([
@@ -90,3 +132,29 @@ const Reveal = ({ created, onClose }) => html`
     </div>
   </${Dialog}>
 `;
+
+/**
+ * Asks before a key is revoked, and says what stops working.
+ * @param {{ of: Key, onClose: () => void, onRevoked: () => Promise<void> }} props
+ */
+export function RevokeKey({ of: key, onClose, onRevoked }) {
+  const revoke = async () => {
+    await call('DELETE', `/keys/${encodeURIComponent(key.id)}`);
+    if (key.current)
+      session.signOut({ slot: 'api', reason: 'You have revoked the key of this tab. Sign in with another one.' });
+    else await onRevoked();
+  };
+  return html`
+    <${Confirm} title=${`Revoke ${key.label}?`} action="Revoke" keep="Keep it" run=${revoke} onClose=${onClose}>
+      <p>${KINDS[key.kind].stops} stop working at once. This cannot be undone.</p>
+      <p>
+        ${
+          key.last_used_at
+            ? html`The key <code>${shownKey(key)}</code> was last used <${ui.Time} at=${key.last_used_at} />.`
+            : html`The key <code>${shownKey(key)}</code> has never been used.`
+        }
+        ${key.current && html` <b>You are signed in with it: this tab asks for another key then.</b>`}
+      </p>
+    </${Confirm}>
+  `;
+}
