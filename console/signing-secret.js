@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { call } from './api.js';
 import { Confirm } from './dialogs.js';
 import { html } from './html.js';
+import { useAction } from './live.js';
 import { Command, Field, Problem } from './ui.js';
 
 /**
@@ -18,18 +19,16 @@ export function SigningSecret({ path, as = 'api', isConfigured, signs, canDelete
   const [secret, setSecret] = useState('');
   const [done, setDone] = useState('');
   const [asks, setAsks] = useState(/** @type {'' | 'generate' | 'set' | 'delete'} */ (''));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   /** @param {string} method @param {object} [body] */
   const change = async (method, body) => {
-    setError(undefined);
     const { signing_secret = '', message } = await call(method, path, { body, as });
     setSecret(signing_secret);
     setDone(message);
     await onChanged?.();
   };
-  const generate = () => change('POST', {});
+  const generate = useAction(() => change('POST', {}));
   // Without a secret nothing can break, so nothing is asked.
-  const onGenerate = () => (isConfigured === false ? generate().catch(setError) : setAsks('generate'));
+  const onGenerate = () => (isConfigured === false ? generate.run() : setAsks('generate'));
   const close = () => setAsks('');
   return html`
     <div class="signing-secret">
@@ -45,7 +44,7 @@ export function SigningSecret({ path, as = 'api', isConfigured, signs, canDelete
           </div>
         `
       }
-      <${Problem} error=${error} />
+      <${Problem} error=${generate.error} />
       <div class="decision">
         <button type="button" onClick=${onGenerate}>${isConfigured === false ? 'Generate a secret' : isConfigured ? 'Rotate the secret' : 'Generate a new secret'}</button>
         <button type="button" class="quiet" onClick=${() => setAsks('set')}>Set my own</button>
@@ -54,7 +53,7 @@ export function SigningSecret({ path, as = 'api', isConfigured, signs, canDelete
       ${
         asks === 'generate' &&
         html`
-          <${Confirm} title="Rotate the signing secret" action="Generate a new secret" run=${generate} onClose=${close}>
+          <${Confirm} title="Rotate the signing secret" action="Generate a new secret" run=${() => change('POST', {})} onClose=${close}>
             <p>The next attempt of every delivery is signed with the new secret. For 24 hours <code>webhook-signature</code> also has a signature with the replaced one, so that receivers can change theirs in time.</p>
           </${Confirm}>
         `

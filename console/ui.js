@@ -63,8 +63,8 @@ export const Empty = ({ title, children }) => html`
   </div>
 `;
 
-/** Copies a text. Browsers give the clipboard to pages with TLS or on this machine only. @param {{ text: string, label?: string }} props */
-export function CopyButton({ text, label = 'Copy' }) {
+/** Copies a text. Browsers give the clipboard to pages with TLS or on this machine only. @param {{ text: string }} props */
+export function CopyButton({ text }) {
   const [said, setSaid] = useState('');
   const copy = async () => {
     const copied = await navigator.clipboard?.writeText(text).then(
@@ -74,7 +74,7 @@ export function CopyButton({ text, label = 'Copy' }) {
     setSaid(copied ? 'Copied' : 'Not allowed here');
     setTimeout(() => setSaid(''), 1_500);
   };
-  return html`<button type="button" class="quiet copy" onClick=${copy}><span aria-live="polite">${said || label}</span></button>`;
+  return html`<button type="button" class="quiet copy" onClick=${copy}><span aria-live="polite">${said || 'Copy'}</span></button>`;
 }
 
 /** A command, or another text to copy. @param {{ children: string, label?: string }} props */

@@ -1,13 +1,13 @@
 import { INDEXING_STATUS_TABLE } from 'domain/content/states.js';
 import { isFinalState } from 'domain/state-machine.js';
-import { DELIVERY_STATE_TABLE } from 'domain/webhooks/states.js';
 import { useState } from 'preact/hooks';
 import { call, withQuery } from '../api.js';
+import { DeliveryRows } from '../delivery-rows.js';
 import { Confirm } from '../dialogs.js';
 import { bytes } from '../format.js';
 import { html } from '../html.js';
 import { useLive } from '../live.js';
-import { closeRecord, linkTo } from '../router.js';
+import { closeRecord } from '../router.js';
 import * as ui from '../ui.js';
 import { Content } from './item-content.js';
 
@@ -130,19 +130,7 @@ function ItemDetails({ id, status, text, deliveries }) {
     ${
       deliveries.length === 0
         ? html`<p class="muted">None: no receiver was registered when the item ended, or it has not ended.</p>`
-        : html`
-          <ul class="rows">
-            ${deliveries.map(
-              (delivery) => html`
-                <li>
-                  <a href=${linkTo('deliveries', { id: delivery.delivery_id })}>${delivery.indexing_status}</a>
-                  <span class="grow"><${ui.State} of=${DELIVERY_STATE_TABLE} state=${delivery.status} /></span>
-                  <${ui.Time} at=${delivery.updated_at} />
-                </li>
-              `,
-            )}
-          </ul>
-        `
+        : html`<${DeliveryRows} deliveries=${deliveries} nameOf=${(/** @type {Schemas['Delivery']} */ delivery) => delivery.indexing_status} />`
     }
     ${text && html`<${Content} key=${status.served_version} item=${text} />`}
   `;

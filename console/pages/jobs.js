@@ -1,6 +1,6 @@
 import { JOB_STATUS_TABLE } from 'domain/ai-jobs/states.js';
-import { DELIVERY_STATE_TABLE } from 'domain/webhooks/states.js';
 import { call, withQuery } from '../api.js';
+import { DeliveryRows } from '../delivery-rows.js';
 import { duration } from '../format.js';
 import { html } from '../html.js';
 import { NewJob } from '../jobs/new-job.js';
@@ -126,18 +126,7 @@ function JobDetails({ job, callbacks, request }) {
     ${
       callbacks.length === 0
         ? html`<p class="muted">None: the job has no receiver, or has not finished.</p>`
-        : html`
-          <ul class="rows">
-            ${callbacks.map(
-              ({ delivery_id, status, updated_at }) => html`
-                <li>
-                  <a href=${linkTo('deliveries', { kind: 'job', id: delivery_id })}>Delivery</a>
-                  <span class="grow"><${ui.State} of=${DELIVERY_STATE_TABLE} state=${status} /></span><${ui.Time} at=${updated_at} />
-                </li>
-              `,
-            )}
-          </ul>
-        `
+        : html`<${DeliveryRows} deliveries=${callbacks} nameOf=${() => 'Delivery'} kind="job" />`
     }
   `;
 }

@@ -54,14 +54,8 @@ function Receiver({ registration, onChange, refresh }) {
     () => call('POST', PATH, { body: { url, event_types, ...(max_per_second ? { max_per_second } : {}) } }),
     refresh,
   );
-  const disable = async () => {
-    await call('POST', `${PATH}/disable`);
-    await refresh();
-  };
-  const remove = async () => {
-    await call('DELETE', PATH);
-    await refresh();
-  };
+  const disable = () => call('POST', `${PATH}/disable`).then(refresh);
+  const remove = () => call('DELETE', PATH).then(refresh);
   const close = () => setAsks('');
   return html`
     ${
@@ -122,10 +116,7 @@ function Receiver({ registration, onChange, refresh }) {
 /** Sends a test, and shows what was sent and what came back. */
 function Test() {
   const [result, setResult] = useState(/** @type {TestDelivery | undefined} */ (undefined));
-  const test = useAction(
-    async () => setResult(await call('POST', `${PATH}/test`)),
-    async () => undefined,
-  );
+  const test = useAction(async () => setResult(await call('POST', `${PATH}/test`)));
   return html`
     <section class="card" aria-label="Test">
       <header class="card-head">
