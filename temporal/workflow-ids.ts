@@ -1,10 +1,13 @@
+import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
+import type { ItemRecord } from '../storage/content/items.js';
+
 /** Workflow ids. They derive from the ids of records, so that a second start of the same work does nothing. */
 export const workflowIds = {
   delivery: (deliveryId: string) => `delivery/${deliveryId}`,
   replay: (org: string, replayId: string) => `replay/${org}/${replayId}`,
   backlog: (org: string, event: string) => `delivery-backlog/${org}/${event}`,
   /** Items of one group share a workflow. */
-  item: (item: VersionOfItem & { batch: string; group?: number | undefined }) =>
+  item: (item: VersionOfItem & Pick<ItemRecord, 'batch' | 'group'>) =>
     item.group === undefined ? `item/${pathOf(item)}` : `items/${item.org}/${item.batch}/${item.group}`,
   indexRows: (item: VersionOfItem) => `index-rows/${pathOf(item)}`,
   ingest: (org: string, batchId: string) => `ingest/${org}/${batchId}`,
@@ -13,7 +16,7 @@ export const workflowIds = {
   rebuild: (rebuildId: string) => `index-rebuild/${rebuildId}`,
   removal: (org: string, removalId: string) => `removal/${org}/${removalId}`,
   /** Jobs of one group share a workflow. */
-  job: ({ _id, org, group }: { _id: string; org: string; group?: string | undefined }) =>
+  job: ({ _id, org, group }: Pick<AiJobRecord, '_id' | 'org' | 'group'>) =>
     group === undefined ? `ai-job/${_id}` : `ai-jobs/${org}/${group}`,
   authentication: (authenticationId: string) => `authentication/${authenticationId}`,
   crew: (executionId: string) => `crew/${executionId}`,
@@ -23,13 +26,7 @@ export const workflowIds = {
 };
 
 /** One version of an item. The client's id is unique within its collection. */
-interface VersionOfItem {
-  org: string;
-  database_id: string;
-  collection: string;
-  id: string;
-  version: number;
-}
+type VersionOfItem = Pick<ItemRecord, 'org' | 'database_id' | 'collection' | 'id' | 'version'>;
 
 function pathOf({ org, database_id, collection, id, version }: VersionOfItem): string {
   return `${org}/${database_id}/${collection}/${encodeURIComponent(id)}/${version}`;

@@ -1,19 +1,14 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { CANCEL_JOB } from '../../domain/ai-jobs/workflow-contract.js';
+import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
-/** The fields of a job that starting its workflow needs; a subset of `AiJobRecord`. */
-export interface StartJobInput {
-  _id: string;
-  org: string;
-  feature: string;
-  subfeature: string;
-  provider: string;
-  time_limit_ms: number;
-  quick: boolean;
-  group?: string | undefined;
-}
+/** What starting its workflow needs of a job. */
+type StartedJob = Pick<
+  AiJobRecord,
+  '_id' | 'org' | 'feature' | 'subfeature' | 'provider' | 'time_limit_ms' | 'quick' | 'group'
+>;
 
 export type JobStarters = ReturnType<typeof createJobStarters>;
 
@@ -21,8 +16,8 @@ export type JobStarters = ReturnType<typeof createJobStarters>;
 export function createJobStarters({ client, call, start }: WorkflowStarter) {
   return {
     /** Starts the workflow of jobs that share one: a lone job, or the known members of a group, all or those whose work is lost. */
-    async startJobs(jobs: readonly StartJobInput[]): Promise<void> {
-      const [job] = jobs as [StartJobInput];
+    async startJobs(jobs: readonly StartedJob[]): Promise<void> {
+      const [job] = jobs as [StartedJob];
       const { org, quick } = job;
       const ids = jobs.map(({ _id }) => _id);
       const models = new Set(jobs.map(({ feature, subfeature, provider }) => `${feature}/${subfeature}/${provider}`));
@@ -46,7 +41,7 @@ export function createJobStarters({ client, call, start }: WorkflowStarter) {
     },
 
     /** Requests cancellation of a job; does nothing when its workflow has ended or never started. */
-    async cancelJob(job: StartJobInput): Promise<void> {
+    async cancelJob(job: StartedJob): Promise<void> {
       try {
         await call(() => client.workflow.getHandle(workflowIds.job(job)).signal(CANCEL_JOB, job._id));
       } catch (error) {

@@ -4,23 +4,17 @@ import {
   type ScheduleOptions,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
-import { type ConnectorSchedule, intervalOf } from '../../domain/connectors/connectors.js';
+import { intervalOf } from '../../domain/connectors/connectors.js';
 import type { SyncRef } from '../../domain/connectors/workflow-contract.js';
+import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import { WORKFLOW_DETAILS } from '../workflow-details.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
-/** The fields of a connector that its schedule needs; a subset of `ConnectorRecord`. */
-export interface ScheduleConnectorInput {
-  _id: string;
-  org: string;
-  kind: string;
-  database: string;
-  schedule: ConnectorSchedule;
-  deleted_at: Date | null;
-}
+/** What its schedule needs of a connector. */
+type ScheduledConnector = Pick<ConnectorRecord, '_id' | 'org' | 'kind' | 'database' | 'schedule' | 'deleted_at'>;
 
-type ConnectorName = Pick<ScheduleConnectorInput, '_id' | 'org'>;
+type ConnectorName = Pick<ScheduledConnector, '_id' | 'org'>;
 
 /** Syncs of a connector never overlap. After an outage, one sync replaces all that were missed. */
 const POLICIES = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' } as const;
@@ -33,7 +27,7 @@ export function createConnectorStarters({ client, start }: WorkflowStarter) {
 
   return {
     /** Applies the record to Temporal: creates or updates the schedule, or removes it and starts the connector's removal. */
-    async applyConnector(connector: ScheduleConnectorInput): Promise<void> {
+    async applyConnector(connector: ScheduledConnector): Promise<void> {
       if (connector.deleted_at === null) return putSchedule(connector);
       await removeSchedule(connector);
       await startRemoval(connector);
@@ -61,7 +55,7 @@ export function createConnectorStarters({ client, start }: WorkflowStarter) {
   };
 
   /** Creates the schedule or updates it. A connector that has never synced then syncs at once, unless it is paused. */
-  async function putSchedule(connector: ScheduleConnectorInput): Promise<void> {
+  async function putSchedule(connector: ScheduledConnector): Promise<void> {
     const options = scheduleOptions(connector);
     const schedule = scheduleOf(connector);
     let isNew = true;
@@ -87,7 +81,7 @@ export function createConnectorStarters({ client, start }: WorkflowStarter) {
   }
 
   /** Clears the remaining data of a deleted connector. */
-  async function startRemoval({ _id, org, database }: ScheduleConnectorInput): Promise<void> {
+  async function startRemoval({ _id, org, database }: ScheduledConnector): Promise<void> {
     await start('removeConnector', {
       workflowId: workflowIds.connectorRemoval(org, _id),
       taskQueue: 'control',
@@ -98,7 +92,7 @@ export function createConnectorStarters({ client, start }: WorkflowStarter) {
   }
 }
 
-function scheduleOptions({ _id, org, kind, database, schedule }: ScheduleConnectorInput): ScheduleOptions {
+function scheduleOptions({ _id, org, kind, database, schedule }: ScheduledConnector): ScheduleOptions {
   const intervalMs = intervalOf(schedule);
   return {
     scheduleId: workflowIds.sync(org, _id),

@@ -1,20 +1,12 @@
 import { isSmall, type SizedSource, workflowUnits } from '../../domain/content/small-items.js';
 import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
+import type { ItemRecord } from '../../storage/content/items.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, PRIORITIES, type WorkflowStarter } from '../workflow-starter.js';
 
-/** The fields of an item that starting its workflow needs; a subset of `ItemRecord`. */
-export interface StartItemInput extends SizedSource {
-  _id: string;
-  org: string;
-  database: string;
-  database_id: string;
-  collection: string;
-  id: string;
-  version: number;
-  batch: string;
-  group?: number | undefined;
-}
+/** What starting its workflow needs of an item. */
+type StartedItem = SizedSource &
+  Pick<ItemRecord, '_id' | 'org' | 'database' | 'database_id' | 'collection' | 'id' | 'version' | 'batch' | 'group'>;
 
 /** An ingest that needs no more workflows than this starts them itself. */
 const DIRECT_STARTS = 4;
@@ -23,9 +15,9 @@ export type ContentStarters = ReturnType<typeof createContentStarters>;
 
 /** Starts the workflows of items and databases. */
 export function createContentStarters({ start, client }: WorkflowStarter) {
-  const ownerOf = ({ org, database, collection, id }: StartItemInput) => ({ org, database, collection, source: id });
+  const ownerOf = ({ org, database, collection, id }: StartedItem) => ({ org, database, collection, source: id });
   const isInteractive = createInteractiveQuota();
-  const refOf = ({ _id, version, org, database_id }: StartItemInput): ItemRef => ({
+  const refOf = ({ _id, version, org, database_id }: StartedItem): ItemRef => ({
     item: _id,
     version,
     org,
@@ -41,8 +33,8 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
    * Starts the workflow of items that share one: a lone item, or known members of a group.
    * @param priorityKey of the ingest that the items belong to
    */
-  async function startItems(items: readonly StartItemInput[], priorityKey?: number): Promise<void> {
-    const [item] = items as [StartItemInput];
+  async function startItems(items: readonly StartedItem[], priorityKey?: number): Promise<void> {
+    const [item] = items as [StartedItem];
     const { org, database, database_id, collection } = item;
     const options = {
       workflowId: workflowIds.item(item),
@@ -65,7 +57,7 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
     startItems,
 
     /** Each later change of the same version needs another run. */
-    startIndexRows: (item: StartItemInput): Promise<void> =>
+    startIndexRows: (item: StartedItem): Promise<void> =>
       start('refreshIndexRows', {
         workflowId: workflowIds.indexRows(item),
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
@@ -79,7 +71,7 @@ export function createContentStarters({ start, client }: WorkflowStarter) {
      * Starts the workflows of queued items, or the workflow that starts them. A few items go before bulk work of any
      * organisation.
      */
-    async startIngest(ref: IngestRef, items: readonly StartItemInput[], database: string): Promise<void> {
+    async startIngest(ref: IngestRef, items: readonly StartedItem[], database: string): Promise<void> {
       const priorityKey = isInteractive(ref.org, items.length) ? PRIORITIES.interactive : PRIORITIES.usual;
       const units = workflowUnits(items);
       if (units.length <= DIRECT_STARTS) {

@@ -5,8 +5,6 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { CrewReview } from '../../domain/crews/crews.js';
-import type { CrewTaskStatus } from '../../domain/crews/states.js';
 import {
   type CrewRef,
   RESUME,
@@ -15,22 +13,12 @@ import {
   type ResumeStatus,
 } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
+import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, type WorkflowStarter } from '../workflow-starter.js';
 
-/** The fields of an execution that starting its workflow needs; a subset of `CrewExecutionRecord`. */
-export interface StartExecutionInput {
-  _id: string;
-  org: string;
-  crew: string;
-  definition: {
-    agents: { name: string; max_iter: number }[];
-    tasks: { name: string; agent: string; human_input: boolean; async_execution?: boolean; context: string[] }[];
-    review?: CrewReview;
-  };
-  tasks: { task_id: string; status: CrewTaskStatus; attempts: number }[];
-  waiting_since?: Date | null;
-}
+/** What starting its workflow needs of an execution. */
+type StartedExecution = Pick<CrewExecutionRecord, '_id' | 'org' | 'crew' | 'definition' | 'tasks' | 'waiting_since'>;
 
 /** How long applying feedback may take, including the completion of the last task. */
 const RESUME_MS = 30_000;
@@ -41,7 +29,7 @@ export type CrewStarters = ReturnType<typeof createCrewStarters>;
 export function createCrewStarters({ client, call, start, now }: WorkflowStarter) {
   /** Starts the workflow at the first task that is not completed, also when an earlier workflow was lost. */
   async function startCrew(
-    execution: StartExecutionInput,
+    execution: StartedExecution,
     options: Pick<WorkflowOptions, 'workflowIdReusePolicy'> = {},
   ): Promise<void> {
     await start('runCrew', {
@@ -65,7 +53,7 @@ export function createCrewStarters({ client, call, start, now }: WorkflowStarter
     startCrew,
 
     /** Cancels the execution, also when its workflow was lost; does nothing when it has ended. */
-    async cancelCrew(execution: StartExecutionInput): Promise<void> {
+    async cancelCrew(execution: StartedExecution): Promise<void> {
       await startCrew(execution);
       try {
         await call(() => client.workflow.getHandle(workflowIds.crew(execution._id)).cancel());
@@ -81,7 +69,7 @@ export function createCrewStarters({ client, call, start, now }: WorkflowStarter
      * @throws ServiceError INVALID_PARAMETERS or NOT_FOUND when the feedback is rejected, so that it is never applied;
      * SERVICE_UNAVAILABLE when the outcome is not known in time
      */
-    async resumeCrew(ref: ResumeRef, readWaiting: () => Promise<StartExecutionInput | null>): Promise<ResumeStatus> {
+    async resumeCrew(ref: ResumeRef, readWaiting: () => Promise<StartedExecution | null>): Promise<ResumeStatus> {
       try {
         return await sendFeedback(ref);
       } catch (error) {
@@ -119,7 +107,7 @@ function notPending(): ServiceError {
   return new ServiceError('INVALID_PARAMETERS', 'The execution is not waiting for human input on this task.');
 }
 
-function crewRef({ _id, org, definition, tasks, waiting_since }: StartExecutionInput, now: Date): CrewRef {
+function crewRef({ _id, org, definition, tasks, waiting_since }: StartedExecution, now: Date): CrewRef {
   const asides = definition.tasks.flatMap(({ name, async_execution }) => (async_execution ? [name] : []));
   const nextIndex = tasks.findIndex(({ status }) => status !== 'completed');
   const next = tasks.find(({ task_id, status }) => status !== 'completed' && !asides.includes(task_id));

@@ -1,19 +1,10 @@
-import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { type DeliveryRef, RETRY_NOW } from '../../domain/webhooks/workflow-contract.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, PRIORITIES, type StartOptions, type WorkflowStarter } from '../workflow-starter.js';
 
-/** The fields of a delivery that starting its workflow needs; a subset of `DeliveryRecord`. */
-export interface StartDeliveryInput {
-  _id: string;
-  org: string;
-  doc_id: string;
-  event_type: CallbackEvent;
-  /** Has the database and the collection of the item. */
-  payload: { database: string; collection: string } | null;
-  /** Whether the delivery has a workflow. Without, the sender finds it in its queue. */
-  has_workflow: boolean;
-}
+/** What starting its workflow needs of a delivery. */
+type StartedDelivery = Pick<DeliveryRecord, '_id' | 'org' | 'doc_id' | 'event_type' | 'payload' | 'has_workflow'>;
 
 /** Workflow starts in progress for one call. */
 const STARTS_AT_A_TIME = 10;
@@ -22,7 +13,7 @@ export type DeliveryStarters = ReturnType<typeof createDeliveryStarters>;
 
 /** Starts and signals the workflows of deliveries. */
 export function createDeliveryStarters({ start, signalWithStart }: WorkflowStarter) {
-  const startDelivery = async (delivery: StartDeliveryInput): Promise<void> => {
+  const startDelivery = async (delivery: StartedDelivery): Promise<void> => {
     if (delivery.has_workflow) await start('deliverWebhook', optionsOf(delivery));
   };
 
@@ -30,18 +21,18 @@ export function createDeliveryStarters({ start, signalWithStart }: WorkflowStart
     startDelivery,
 
     /** Starts several deliveries, some at a time. Rejects with the first error. */
-    async startDeliveries(deliveries: readonly StartDeliveryInput[]): Promise<void> {
+    async startDeliveries(deliveries: readonly StartedDelivery[]): Promise<void> {
       for (let from = 0; from < deliveries.length; from += STARTS_AT_A_TIME) {
         await Promise.all(deliveries.slice(from, from + STARTS_AT_A_TIME).map(startDelivery));
       }
     },
 
     /** Starts the workflow of a delivery that has failed without, for the time when it is due. */
-    continueDelivery: (delivery: StartDeliveryInput, dueInMs: number): Promise<void> =>
+    continueDelivery: (delivery: StartedDelivery, dueInMs: number): Promise<void> =>
       start('deliverWebhook', { ...optionsOf(delivery), startDelay: dueInMs }),
 
     /** Signals the delivery's workflow to retry now; starts a new run when the last run has ended. */
-    retryDelivery: (delivery: StartDeliveryInput): Promise<void> =>
+    retryDelivery: (delivery: StartedDelivery): Promise<void> =>
       signalWithStart('deliverWebhook', RETRY_NOW, optionsOf(delivery)),
 
     /** Starts a bulk retry. */
@@ -55,7 +46,7 @@ export function createDeliveryStarters({ start, signalWithStart }: WorkflowStart
       }),
 
     /** Starts the workflow that shows the failed deliveries without workflows; does nothing when it runs. */
-    startBacklog: ({ org, event_type }: Pick<StartDeliveryInput, 'org' | 'event_type'>): Promise<void> =>
+    startBacklog: ({ org, event_type }: Pick<StartedDelivery, 'org' | 'event_type'>): Promise<void> =>
       start('followBacklog', {
         workflowId: workflowIds.backlog(org, event_type),
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
@@ -67,7 +58,7 @@ export function createDeliveryStarters({ start, signalWithStart }: WorkflowStart
   };
 }
 
-function optionsOf({ _id, org, doc_id, event_type, payload }: StartDeliveryInput): StartOptions<'deliverWebhook'> {
+function optionsOf({ _id, org, doc_id, event_type, payload }: StartedDelivery): StartOptions<'deliverWebhook'> {
   const ref: DeliveryRef = { delivery: _id, org };
   return {
     workflowId: workflowIds.delivery(_id),
