@@ -1,5 +1,5 @@
 import type { ExtractedSection, SectionLocation } from '../extraction.js';
-import type { TextRange } from '../text-ranges.js';
+import { addRange, cutRanges, type TextRange } from '../text-ranges.js';
 import { codeCursor, type Piece, piecesOf } from './code-ranges.js';
 
 /** A section of a document that is embedded, indexed and returned as a unit. */
@@ -339,22 +339,14 @@ function join(units: readonly Unit[], repeated: number): Pick<Chunk, 'text' | 'c
     // The first line of a block of code may be indented.
     const own = text === '' || (unit.startsParagraph && !isAllCode(unit)) ? unit.text.trimStart() : unit.text;
     const cut = unit.text.length - own.length;
-    for (const [start, end] of unit.code ?? [])
-      addRange(code, text.length + Math.max(0, start - cut), text.length + end - cut);
+    for (const [start, end] of unit.code ?? []) {
+      addRange(code, [text.length + Math.max(0, start - cut), text.length + end - cut]);
+    }
     text += own;
   }
   text = text.trimEnd();
-  const kept = code.flatMap(([start, end]): TextRange[] =>
-    start < text.length ? [[start, Math.min(end, text.length)]] : [],
-  );
+  const kept = cutRanges(code, text.length);
   return { text, ...(kept.length > 0 && { code: kept }), ...(overlap > 0 && { overlap }) };
 }
 
 const isAllCode = ({ text, code }: Unit) => code?.length === 1 && code[0]![0] === 0 && code[0]![1] === text.length;
-
-/** Adds a range, or the rest of one that a line end has divided. */
-function addRange(ranges: TextRange[], start: number, end: number): void {
-  const last = ranges.at(-1);
-  if (last?.[1] === start) last[1] = end;
-  else if (end > start) ranges.push([start, end]);
-}

@@ -1,4 +1,4 @@
-import { moveRanges, type TextRange } from '../text-ranges.js';
+import { addRange, moveRanges, type TextRange } from '../text-ranges.js';
 
 /** A chunk as a passage needs it. */
 export interface PassageChunk {
@@ -44,11 +44,4 @@ function gapBetween(above: PassageChunk, below: PassageChunk): string {
   const heading = below.headings.at(-1);
   if (heading !== undefined && below.headings.join('\n') !== above.headings.join('\n')) return `\n\n${heading}\n\n`;
   return above.rows && below.rows ? '\n' : '\n\n';
-}
-
-/** Adds a range after others, and joins it to the last if they meet. */
-function addRange(ranges: TextRange[], [start, end]: TextRange): void {
-  const last = ranges.at(-1);
-  if (last && start <= last[1]) last[1] = Math.max(last[1], end);
-  else ranges.push([start, end]);
 }

@@ -1,4 +1,4 @@
-import type { TextRange } from '../text-ranges.js';
+import { cutRanges } from '../text-ranges.js';
 import type { Passage } from './joined-chunks.js';
 
 /** UTF-8 bytes per token of a language model. English has more, code and other languages have fewer. */
@@ -61,8 +61,4 @@ function endOfSentence(text: string, end: number): number {
 function endOfWord(text: string, end: number): number {
   const word = text.slice(0, end).search(/\s\S*$/);
   return word > 0 ? word : end;
-}
-
-function cutRanges(ranges: readonly TextRange[], end: number): TextRange[] {
-  return ranges.flatMap(([from, to]): TextRange[] => (from < end ? [[from, Math.min(to, end)]] : []));
 }
