@@ -33,13 +33,7 @@ export function parseExact(text: string): Json {
  * @throws JsonError when Python or UTF-8 cannot represent the value, or the result is too long
  */
 export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY): string {
-  const written: string[] = [];
-  let remaining = maxLength;
-  for (const piece of piecesOf(value, false)) {
-    remaining = lengthLeft(remaining, piece, maxLength);
-    written.push(piece);
-  }
-  return written.join('');
+  return [...piecesWithin(maxLength, piecesOf(value, false))].join('');
 }
 
 /** Pieces between two checks of the clock. */
@@ -53,18 +47,20 @@ const PIECES_A_LOOK = 500;
 export async function tidyCanonicalJson(value: unknown, maxLength: number): Promise<string> {
   const pause = createPauses();
   const written: string[] = [];
-  let remaining = maxLength;
-  for (const piece of piecesOf(value as Json, true)) {
-    remaining = lengthLeft(remaining, piece, maxLength);
+  for (const piece of piecesWithin(maxLength, piecesOf(value as Json, true))) {
     if (written.push(piece) % PIECES_A_LOOK === 0) await pause();
   }
   return written.join('');
 }
 
-/** Called while writing, so that a value that is too long is rejected before all of it has been written. */
-function lengthLeft(remaining: number, piece: string, maxLength: number): number {
-  if (piece.length <= remaining) return remaining - piece.length;
-  throw new JsonError(`It must not exceed ${maxLength} characters when it is indented.`);
+/** Counts while writing, so that a value that is too long is rejected before all of it has been written. */
+function* piecesWithin(maxLength: number, pieces: Iterable<string>): Generator<string> {
+  let length = 0;
+  for (const piece of pieces) {
+    length += piece.length;
+    if (length > maxLength) throw new JsonError(`It must not exceed ${maxLength} characters when it is indented.`);
+    yield piece;
+  }
 }
 
 /** @param members canonical JSON by name. @returns the object as canonical JSON: the members are indented, not written again */
@@ -131,18 +127,9 @@ function writeString(text: string): string {
   return JSON.stringify(text);
 }
 
+/** The bytes of UTF-8 have the order of code points. */
 function byCodePoint(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index += 1) {
-    const [left, right] = [a.charCodeAt(index), b.charCodeAt(index)];
-    if (left !== right) return rank(left) - rank(right);
-  }
-  return a.length - b.length;
-}
-
-/** Sorts surrogates after all other units, because they encode the highest code points. */
-function rank(unit: number): number {
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit;
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 /** @param text a JSON number. Python reads a float when it has a fraction or an exponent, else an integer */
