@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { call } from '../cli/api-client.js';
-import { rowsOf } from '../domain/content/index-rows.js';
 import type { Embedder } from '../domain/content/search.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { chunkRecords, createChunks, type EmbeddedChunk, withPackedVector } from '../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../storage/content/database-indexes.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
+import { rowsOf } from '../storage/content/index-rows.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { type Corpus, createCorpus } from './support/corpus.js';

@@ -1,10 +1,10 @@
 import { tableOf } from '../domain/content/index-generations.js';
-import { rowsOfCurrent } from '../domain/content/index-rows.js';
 import type { Config } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import type { EmbeddedChunk } from '../storage/content/chunks.js';
 import type { DatabaseRecord } from '../storage/content/databases.js';
+import { rowsOfCurrent } from '../storage/content/index-rows.js';
 import { runningSettings } from './data-folder.js';
 
 export interface RebuildIndexOptions {

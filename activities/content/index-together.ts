@@ -1,7 +1,6 @@
 import type { Chunk } from '../../domain/content/chunking.js';
 import type { Graph, GraphText } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
-import { removeRows, rowsOf } from '../../domain/content/index-rows.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { withPauses } from '../../domain/event-loop.js';
@@ -10,6 +9,7 @@ import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { GraphStore } from '../../storage/content/graph.js';
+import { removeRows, rowsOf } from '../../storage/content/index-rows.js';
 import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { databaseOf } from './databases.js';

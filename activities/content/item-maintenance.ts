@@ -1,6 +1,6 @@
-import { type IndexRowsStores, refreshIndexRows } from '../../domain/content/index-rows.js';
 import { workflowUnits } from '../../domain/content/small-items.js';
 import type { IngestRef, ItemRef } from '../../domain/content/workflow-contract.js';
+import { type IndexRowsStores, refreshIndexRows } from '../../storage/content/index-rows.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
 import { withHeartbeat } from '../heartbeat.js';

@@ -1,7 +1,6 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
-import { refreshIndexRows } from '../../domain/content/index-rows.js';
 import {
   asServed,
   changeItemSchema,
@@ -13,6 +12,7 @@ import {
 import { metadataFault, unstorableMetadata } from '../../domain/content/metadata.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
+import { refreshIndexRows } from '../../storage/content/index-rows.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { contentOperations, plainOperations } from '../content-operations.js';

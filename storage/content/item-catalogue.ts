@@ -1,5 +1,4 @@
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import type { IndexableItem } from '../../domain/content/index-rows.js';
 import { asServed } from '../../domain/content/items.js';
 import { ITEM_TYPES, type ItemType } from '../../domain/content/search.js';
 import { INDEXING_STATUS_TABLE, INDEXING_STATUSES, type IndexingStatus } from '../../domain/content/states.js';
@@ -144,7 +143,7 @@ export function createItemCatalogue({ mongoClient, items, now: clock }: Access<'
      * @returns false when the item was changed or deleted, or its rows were written by another process, since it was read
      */
     async markRowsWritten(
-      { _id, org, version, served_version, rows_revision }: IndexableItem,
+      { _id, org, version, served_version, rows_revision }: ItemRecord,
       changes: readonly string[],
     ): Promise<boolean> {
       const unchanged = { _id, version, served_version, rows_revision: rows_revision ?? { $exists: false } };

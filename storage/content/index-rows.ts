@@ -1,52 +1,20 @@
-import { isFinalState } from '../state-machine.js';
-import { searchableText } from './chunking.js';
-import type { OwnedDatabase } from './databases.js';
-import { generationsOf, type IndexedDatabase, tableOf } from './index-generations.js';
-import { type FilterableField, indexedMetadata } from './indexed-metadata.js';
-import { asServed } from './items.js';
-import type { TextLanguage } from './languages.js';
-import type { IndexRow, ItemType, SearchIndex } from './search.js';
-import { INDEXING_STATUS_TABLE, type IndexingStatus } from './states.js';
-import type { ItemRef, ItemVersion } from './workflow-contract.js';
-
-/** The fields of a stored chunk that the search index needs. */
-export interface IndexableChunk {
-  _id: string;
-  source_id: string;
-  collection: string;
-  type: ItemType;
-  title: string | null;
-  text: string;
-  headings: readonly string[];
-  sheet?: string | null;
-  attachment?: string;
-  language?: TextLanguage;
-  /** Null before the chunk is embedded, and without an embedding model. */
-  vector: Float32Array | null;
-}
-
-/** The fields of a stored item that the search index needs. */
-export interface IndexableItem {
-  _id: string;
-  org: string;
-  version: number;
-  served_version: number | null;
-  served?:
-    | { version: number; metadata: Record<string, unknown>; additional_metadata: Record<string, unknown> }
-    | undefined;
-  database_id: string;
-  indexing_status: IndexingStatus;
-  metadata: Readonly<Record<string, unknown>>;
-  additional_metadata: Readonly<Record<string, unknown>>;
-  /** Ids of the changes that the item's rows may not show yet. */
-  rows_due?: string[];
-  rows_revision?: number;
-}
+import { searchableText } from '../../domain/content/chunking.js';
+import type { OwnedDatabase } from '../../domain/content/databases.js';
+import { generationsOf, tableOf } from '../../domain/content/index-generations.js';
+import { type FilterableField, indexedMetadata } from '../../domain/content/indexed-metadata.js';
+import { asServed } from '../../domain/content/items.js';
+import type { IndexRow, SearchIndex } from '../../domain/content/search.js';
+import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
+import { isFinalState } from '../../domain/state-machine.js';
+import type { Chunks, EmbeddedChunk } from './chunks.js';
+import type { DatabaseIndexes } from './database-indexes.js';
+import type { ItemCatalogue } from './item-catalogue.js';
+import type { ItemRecord, Items } from './items.js';
 
 /** @returns the rows of an item in the search index. Each row has the item's metadata, so that a search can filter by it */
 export function rowsOf(
-  item: Pick<IndexableItem, 'metadata' | 'additional_metadata' | 'rows_revision'>,
-  chunks: readonly IndexableChunk[],
+  item: Pick<ItemRecord, 'metadata' | 'additional_metadata' | 'rows_revision'>,
+  chunks: readonly EmbeddedChunk[],
   schema: readonly FilterableField[],
 ): IndexRow[] {
   const metadata = indexedMetadata(schema, item.metadata, item.additional_metadata);
@@ -65,8 +33,8 @@ export function rowsOf(
 
 /** @returns the rows of chunks of served versions, and of versions in progress, whose rows may be written already */
 export function rowsOfCurrent(
-  items: readonly IndexableItem[],
-  chunks: readonly (IndexableChunk & ItemVersion)[],
+  items: readonly ItemRecord[],
+  chunks: readonly EmbeddedChunk[],
   schema: readonly FilterableField[],
 ): IndexRow[] {
   const current = new Map(items.map((item) => [item._id, item]));
@@ -80,7 +48,7 @@ export function rowsOfCurrent(
 
 /** What removing rows needs. */
 export interface IndexStores {
-  databaseIndexes: { getById(database: OwnedDatabase): Promise<IndexedDatabase | null> };
+  databaseIndexes: Pick<DatabaseIndexes, 'getById'>;
   index: Pick<SearchIndex, 'exists' | 'write'>;
 }
 
@@ -100,9 +68,9 @@ export async function removeRows(
 
 /** The stores that a refresh reads and writes. */
 export interface IndexRowsStores extends IndexStores {
-  items: { getByKey(org: string, key: string): Promise<IndexableItem | null> };
-  itemCatalogue: { markRowsWritten(item: IndexableItem, changes: readonly string[]): Promise<boolean> };
-  chunks: { listByRef(ref: ItemRef, generation: number): Promise<IndexableChunk[]> };
+  items: Pick<Items, 'getByKey'>;
+  itemCatalogue: Pick<ItemCatalogue, 'markRowsWritten'>;
+  chunks: Pick<Chunks, 'listByRef'>;
 }
 
 /**
@@ -125,7 +93,7 @@ export async function refreshIndexRows(
     const changes = change === undefined ? (item.rows_due ?? []) : [change];
     const written = await writeRows(stores, item);
     if (await stores.itemCatalogue.markRowsWritten(item, changes)) return;
-    const { org, database_id, served_version }: IndexableItem = item;
+    const { org, database_id, served_version }: ItemRecord = item;
     item = await stores.items.getByKey(ref.org, ref.key);
     // Another version is served, or the item was deleted: these rows may have been written after their removal.
     if (item?.served_version !== served_version) await removeRows(stores, { _id: database_id, org }, written);
@@ -137,11 +105,10 @@ export async function refreshIndexRows(
  * Writes the rows to the index that queries read, and to that of a rebuild.
  * @returns the ids of the rows; an item without a served version has none
  */
-async function writeRows({ databaseIndexes, chunks, index }: IndexRowsStores, item: IndexableItem): Promise<string[]> {
+async function writeRows({ databaseIndexes, chunks, index }: IndexRowsStores, item: ItemRecord): Promise<string[]> {
   const database = await databaseIndexes.getById({ _id: item.database_id, org: item.org });
   if (item.served_version === null || !database) return [];
-  const { _id, org, database_id } = item;
-  const ref = { item: _id, org, database_id, version: item.served_version };
+  const ref = { item: item._id, database_id: item.database_id, version: item.served_version };
   let ids: string[] = [];
   for (const generation of generationsOf(database)) {
     const found = await chunks.listByRef(ref, generation.generation);
