@@ -38,7 +38,7 @@ const KEY_BYTES = 32;
 const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** A sealed value: the format, the key's id, the nonce, the tag, the encrypted bytes. */
+/** A sealed value: the format, the key's id, and what `encrypt` returns. */
 const FORMAT = 2;
 const HEADER_BYTES = 1 + KEY_ID_BYTES;
 
@@ -57,10 +57,7 @@ export function createSealer(keys: string): Sealer {
   return {
     keyId,
     seal(secret, context) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv('aes-256-gcm', current, nonce).setAAD(Buffer.from(context));
-      const body = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
-      return Buffer.concat([header, nonce, cipher.getAuthTag(), body]);
+      return Buffer.concat([header, encrypt(current, Buffer.from(secret), context)]);
     },
     open(sealed, context) {
       const bytes = Buffer.from(sealed);
@@ -68,14 +65,30 @@ export function createSealer(keys: string): Sealer {
       const id = sealedWith(bytes);
       const key = byId.get(id);
       if (!key) throw new Error(`a value was sealed with the key ${id}, which is not in POSTBACK_SEALING_KEY`);
-      const [nonce, rest] = split(bytes.subarray(HEADER_BYTES), NONCE_BYTES);
-      const [tag, body] = split(rest, TAG_BYTES);
-      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(Buffer.from(context)).setAuthTag(tag);
-      return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
+      return decrypt(key, bytes.subarray(HEADER_BYTES), context).toString('utf8');
     },
     isCurrent: (sealed) => header.equals(sealed.subarray(0, HEADER_BYTES)),
   };
+}
+
+/**
+ * Encrypts with AES-256-GCM.
+ * @param context not encrypted; decrypting needs the same
+ * @returns the nonce, the tag, the encrypted bytes
+ */
+export function encrypt(key: Buffer, bytes: Uint8Array, context = ''): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
+  const body = Buffer.concat([cipher.update(bytes), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), body]);
+}
+
+/** @param encrypted by `encrypt` @throws Error for another key or context, and for bytes that were altered */
+export function decrypt(key: Buffer, encrypted: Buffer, context = ''): Buffer {
+  const [nonce, rest] = [encrypted.subarray(0, NONCE_BYTES), encrypted.subarray(NONCE_BYTES)];
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(context)).setAuthTag(rest.subarray(0, TAG_BYTES));
+  return Buffer.concat([decipher.update(rest.subarray(TAG_BYTES)), decipher.final()]);
 }
 
 /** @returns the id of the key that a value was sealed with */
@@ -105,8 +118,4 @@ function keyIdOf(key: Buffer): string {
     .update(key)
     .digest('hex')
     .slice(0, 2 * KEY_ID_BYTES);
-}
-
-function split(bytes: Buffer, at: number): [Buffer, Buffer] {
-  return [bytes.subarray(0, at), bytes.subarray(at)];
 }

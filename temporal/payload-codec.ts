@@ -1,13 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { type DataConverter, METADATA_ENCODING_KEY, type Payload, type PayloadCodec } from '@temporalio/common';
 import proto from '@temporalio/proto';
+import { decrypt, encrypt } from '../domain/sealing.js';
 
 const { Payload: PayloadMessage } = proto.temporal.api.common.v1;
 
 const ENCODING = Buffer.from('binary/encrypted');
 const KEY_ID = 'encryption-key-id';
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /**
  * The converter of API and workers: encrypts what Temporal stores of inputs, results, signals and summaries. Workflow
@@ -24,31 +23,24 @@ function createPayloadCodec(keys: readonly Buffer[]): PayloadCodec {
   const byId = new Map(keys.map((key) => [idOf(key), key]));
   const [[id, key]] = byId as unknown as [[string, Buffer]];
   return {
-    encode: async (payloads) => payloads.map((payload) => encrypt(payload, id, key)),
-    decode: async (payloads) => payloads.map((payload) => (isEncrypted(payload) ? decrypt(payload, byId) : payload)),
+    encode: async (payloads) => payloads.map((payload) => encryptPayload(payload, id, key)),
+    decode: async (payloads) =>
+      payloads.map((payload) => (isEncrypted(payload) ? decryptPayload(payload, byId) : payload)),
   };
 }
 
-function encrypt(payload: Payload, id: string, key: Buffer): Payload {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', key, nonce);
-  const body = Buffer.concat([cipher.update(PayloadMessage.encode(payload).finish()), cipher.final()]);
+function encryptPayload(payload: Payload, id: string, key: Buffer): Payload {
   return {
     metadata: { [METADATA_ENCODING_KEY]: ENCODING, [KEY_ID]: Buffer.from(id) },
-    data: Buffer.concat([nonce, cipher.getAuthTag(), body]),
+    data: encrypt(key, PayloadMessage.encode(payload).finish()),
   };
 }
 
-function decrypt({ metadata, data }: Payload, keys: ReadonlyMap<string, Buffer>): Payload {
+function decryptPayload({ metadata, data }: Payload, keys: ReadonlyMap<string, Buffer>): Payload {
   const id = Buffer.from(metadata?.[KEY_ID] ?? []).toString();
   const key = keys.get(id);
   if (!key) throw new Error(`POSTBACK_TEMPORAL_CODEC_KEYS has no key with the id ${id}.`);
-  const bytes = Buffer.from(data ?? []);
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES));
-  decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-  return PayloadMessage.decode(
-    Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]),
-  );
+  return PayloadMessage.decode(decrypt(key, Buffer.from(data ?? [])));
 }
 
 function isEncrypted({ metadata }: Payload): boolean {
