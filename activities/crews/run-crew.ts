@@ -1,5 +1,4 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { type CrewEventData, crewDelivery } from '../../domain/crews/crew-delivery.js';
 import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
 import { reviewUrl } from '../../domain/crews/review-links.js';
 import type {
@@ -22,6 +21,7 @@ import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import { attemptNumber } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
+import { type CrewEventData, crewDelivery } from './crew-delivery.js';
 import { withFailures } from './failures.js';
 import { type CrewToolDependencies, createCrewTools } from './tools.js';
 import { accessOf, assignmentOf, gatherTurn, readJsonOutput } from './turn.js';

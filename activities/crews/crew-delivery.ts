@@ -1,9 +1,9 @@
-import { canonicalJson, canonicalObject, tidyJson } from '../canonical-json.js';
-import { newDeliveryId } from '../ids.js';
-import type { NewDelivery } from '../webhooks/deliveries.js';
-import type { CrewEvent } from '../webhooks/events.js';
-import type { SealedHeaders } from '../webhooks/static-headers.js';
-import type { ExecutionErrorCode, WebhookUrls } from './crews.js';
+import { canonicalJson, canonicalObject, tidyJson } from '../../domain/canonical-json.js';
+import type { ExecutionErrorCode, WebhookUrls } from '../../domain/crews/crews.js';
+import { newDeliveryId } from '../../domain/ids.js';
+import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
+import type { CrewEvent } from '../../domain/webhooks/events.js';
+import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 
 /** An event of an execution, as its callback reports it. */
 export interface CrewEventData {
@@ -23,20 +23,6 @@ export interface CrewEventData {
   error_code?: ExecutionErrorCode;
 }
 
-/** The fields of an execution that its callbacks need; a subset of `CrewExecutionRecord`. */
-export interface NotifyingExecution {
-  _id: string;
-  org: string;
-  /** Name of the crew. */
-  crew: string;
-  urls: WebhookUrls;
-  headers?: SealedHeaders | null;
-  /** Number of the event. */
-  sequence: number;
-  /** Canonical JSON of the client's `meta`. */
-  meta: string | null;
-}
-
 const RECEIVER: Record<CrewEvent, keyof WebhookUrls> = {
   task_completed: 'task',
   task_pending_human_input: 'task',
@@ -50,7 +36,7 @@ const RECEIVER: Record<CrewEvent, keyof WebhookUrls> = {
  * @returns null when the execution has no receiver for the event
  */
 export function crewDelivery(
-  { _id: execution_id, org, crew, urls, headers, meta, sequence }: NotifyingExecution,
+  { _id: execution_id, org, crew, urls, headers, meta, sequence }: CrewExecutionRecord,
   dedupe_key: string,
   data: CrewEventData,
   now: Date,
