@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { describeModel } from './embedding-models.js';
 import type { Embedder } from './search.js';
 
@@ -9,7 +10,7 @@ const KEPT = 1_000;
  * of a query. Kept by database, so that the response time does not reveal what others have asked.
  */
 export function createQueryVectors() {
-  const vectors = new Map<string, Promise<Float32Array>>();
+  const vectors = new LRUCache<string, Promise<Float32Array>>({ max: KEPT });
   return {
     /**
      * @param org who asks
@@ -23,13 +24,12 @@ export function createQueryVectors() {
       org: string,
     ): Promise<Float32Array> {
       const key = `${databaseId}/${describeModel(embedder)}/${query}`;
-      const vector = vectors.get(key) ?? embedder.embedQuery(query, undefined, org);
-      // The map's order is the order of use.
-      vectors.delete(key);
+      const known = vectors.get(key);
+      if (known) return known;
+      const vector = embedder.embedQuery(query, undefined, org);
       vectors.set(key, vector);
-      if (vectors.size > KEPT) vectors.delete(vectors.keys().next().value!);
       vector.catch(() => {
-        if (vectors.get(key) === vector) vectors.delete(key);
+        if (vectors.peek(key) === vector) vectors.delete(key);
       });
       return vector;
     },
