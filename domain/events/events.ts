@@ -6,16 +6,6 @@ import { EXECUTION_STATUSES } from '../crews/states.js';
 import { CALLBACK_EVENTS } from '../webhooks/events.js';
 import { DELIVERY_STATES } from '../webhooks/states.js';
 
-export const STREAMED_EVENTS = [
-  'indexing.status_changed',
-  'item.deleted',
-  'delivery.status_changed',
-  'job.status_changed',
-  'execution.status_changed',
-  'webhook.disabled',
-] as const;
-export type StreamedEventType = (typeof STREAMED_EVENTS)[number];
-
 const common = { error_code: z.string().optional(), timestamp: z.iso.datetime() };
 
 /** The data of an event. Fields have the names that webhooks and callbacks use. */
@@ -71,6 +61,8 @@ const streamedEventSchema = z
   ])
   .meta({ id: 'StreamedEvent' });
 export type StreamedEvent = z.output<typeof streamedEventSchema>;
+export type StreamedEventType = StreamedEvent['event'];
+export const STREAMED_EVENTS = streamedEventSchema.options.map(({ shape }) => shape.event.value);
 
 /** What a client asks for. An absent field matches every event. */
 export interface EventFilter {
