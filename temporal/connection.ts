@@ -78,22 +78,17 @@ export async function registerSearchAttributes(client: Client, namespace: string
 async function registerMissing(client: Client, namespace: string): Promise<string[]> {
   const { operatorService } = client.connection as Connection;
   const registered = (await operatorService.listSearchAttributes({ namespace })).customAttributes ?? {};
-  const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_KEYWORD_LIST, INDEXED_VALUE_TYPE_DATETIME } =
-    proto.temporal.api.enums.v1.IndexedValueType;
-  const types = {
-    KEYWORD: INDEXED_VALUE_TYPE_KEYWORD,
-    KEYWORD_LIST: INDEXED_VALUE_TYPE_KEYWORD_LIST,
-    DATETIME: INDEXED_VALUE_TYPE_DATETIME,
-  };
-  const needed = Object.values(SEARCH_ATTRIBUTES);
+  const { IndexedValueType } = proto.temporal.api.enums.v1;
+  const needed = Object.values(SEARCH_ATTRIBUTES).map(({ name, type }) => ({
+    name,
+    type: IndexedValueType[`INDEXED_VALUE_TYPE_${type}`],
+  }));
   const missing = needed.filter(({ name }) => !(name in registered));
   if (missing.length > 0) {
     await operatorService.addSearchAttributes({
       namespace,
-      searchAttributes: Object.fromEntries(missing.map(({ name, type }) => [name, types[type]])),
+      searchAttributes: Object.fromEntries(missing.map(({ name, type }) => [name, type])),
     });
   }
-  return needed
-    .filter(({ name, type }) => name in registered && registered[name] !== types[type])
-    .map(({ name }) => name);
+  return needed.filter(({ name, type }) => name in registered && registered[name] !== type).map(({ name }) => name);
 }
