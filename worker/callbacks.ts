@@ -15,18 +15,9 @@ import type { WorkerDependencies } from './dependencies.js';
 /** How the callback of each event is built, signed and retried. */
 export function createCallbacks(
   config: Config,
-  {
-    aiJobs,
-    signingKeys,
-    jobHeaders,
-    registrations,
-    crewSigningSecrets,
-    crewHeaders,
-    paymentSigningSecrets,
-    log,
-    notices,
-  }: WorkerDependencies & { notices: FailureNotices },
+  dependencies: WorkerDependencies & { notices: FailureNotices },
 ): Record<CallbackEvent, Callback> {
+  const { crewSigningSecrets, crewHeaders, paymentSigningSecrets } = dependencies;
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
   const policy = callbackPolicy(config.POSTBACK_CALLBACK_SCHEDULE_MS);
   const webhookPolicy = {
@@ -38,7 +29,7 @@ export function createCallbacks(
     ...forCrewEvents(
       createMessageCallback({ policy: webhookPolicy, secrets: crewSigningSecrets, headers: crewHeaders }),
     ),
-    async_job_completed: createAiJobCallback({ aiJobs, signingKeys, jobHeaders }, policy),
+    async_job_completed: createAiJobCallback(dependencies, policy),
     [OPERATOR_NOTICE]: createOperatorCallback(operatorReceiver(config), webhookPolicy),
     'authentication.ended': createMessageCallback({
       policy: webhookPolicy,
@@ -46,9 +37,7 @@ export function createCallbacks(
       alwaysSigned: true,
     }),
     'indexing.status_changed': createIndexingCallback({
-      registrations,
-      notices,
-      log,
+      ...dependencies,
       policy: webhookPolicy,
       disableAfterMs: disableAfterDays === 0 ? null : disableAfterDays * DAY_MS,
     }),

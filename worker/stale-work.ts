@@ -8,21 +8,6 @@ import type { ItemRecord } from '../storage/content/items.js';
 import type { StaleRecords } from '../storage/queries.js';
 import type { Starters } from '../temporal/starters.js';
 
-type Stores = Pick<
-  SharedDependencies,
-  | 'items'
-  | 'itemCatalogue'
-  | 'aiJobs'
-  | 'authentications'
-  | 'indexRebuilds'
-  | 'crewExecutions'
-  | 'deliveries'
-  | 'databases'
-  | 'removedItems'
-  | 'connectors'
-  | 'replays'
->;
-
 const idOf = ({ _id }: { _id: string }): string => _id;
 
 /**
@@ -47,12 +32,12 @@ function byWorkflow<Entry extends { _id: string }>(
   };
 }
 
-const itemsByWorkflow = ({ stale, listGroup }: Stores['items']): StaleRecords<ItemRecord[]> =>
+const itemsByWorkflow = ({ stale, listGroup }: SharedDependencies['items']): StaleRecords<ItemRecord[]> =>
   byWorkflow(stale, workflowUnits, ({ org, batch, group }) =>
     group === undefined ? undefined : listGroup({ org, batch, group }),
   );
 
-const jobsByWorkflow = ({ stale, listGroup }: Stores['aiJobs']): StaleRecords<AiJobRecord[]> =>
+const jobsByWorkflow = ({ stale, listGroup }: SharedDependencies['aiJobs']): StaleRecords<AiJobRecord[]> =>
   byWorkflow(
     stale,
     (page) => groupByWorkflow(page, ({ group }) => group),
@@ -60,7 +45,7 @@ const jobsByWorkflow = ({ stale, listGroup }: Stores['aiJobs']): StaleRecords<Ai
   );
 
 /** How the reconciler finds the stale records of each kind, and how it starts their workflow. */
-export function listStaleWork(stores: Stores, starters: Starters): Record<StaleKind, StaleWork> {
+export function listStaleWork(stores: SharedDependencies, starters: Starters): Record<StaleKind, StaleWork> {
   return {
     items: staleWork({
       records: itemsByWorkflow(stores.items),

@@ -37,39 +37,26 @@ const TAKEOVER: Partial<WorkerOptions> = {
   stickyQueueScheduleToStartTimeout: '5 seconds',
 };
 
+/** Concurrency of a worker with so many slots for activities. */
+const usual = (activities: number): Partial<WorkerOptions> => ({
+  maxConcurrentActivityTaskExecutions: activities,
+  maxConcurrentWorkflowTaskExecutions: 20,
+  maxCachedWorkflows: 100,
+});
+
 /** Concurrency of each queue's worker. */
 const TUNING: Record<TaskQueue, Partial<WorkerOptions>> = {
   // Embedding and parsing keep the cores busy; more items at the same time only cost memory.
-  content: {
-    maxConcurrentActivityTaskExecutions: 16,
-    maxConcurrentWorkflowTaskExecutions: 20,
-    maxCachedWorkflows: 100,
-  },
+  content: usual(16),
   // Local providers queue for their processes, remote providers wait for other servers.
-  ai: {
-    maxConcurrentActivityTaskExecutions: 20,
-    maxConcurrentWorkflowTaskExecutions: 20,
-    maxCachedWorkflows: 100,
-  },
+  ai: usual(20),
   // Agents wait for models and pages. An execution that waits for a person needs no memory.
-  crews: {
-    maxConcurrentActivityTaskExecutions: 40,
-    maxConcurrentWorkflowTaskExecutions: 20,
-    maxCachedWorkflows: 100,
-  },
+  crews: usual(40),
   // Syncs wait for other servers, and between two requests for as long as those servers demand.
-  connectors: {
-    maxConcurrentActivityTaskExecutions: 20,
-    maxConcurrentWorkflowTaskExecutions: 20,
-    maxCachedWorkflows: 100,
-  },
+  connectors: usual(20),
   deliveries: DELIVERY_TUNING,
   // Deleting a large database or connector takes long. There are many slots, so that short steps find a free slot.
-  control: {
-    maxConcurrentActivityTaskExecutions: 50,
-    maxConcurrentWorkflowTaskExecutions: 20,
-    maxCachedWorkflows: 100,
-  },
+  control: usual(50),
 };
 
 /**
@@ -94,53 +81,51 @@ export async function createWorkers(options: {
   tracing?: Pick<Tracing, 'activity' | 'sinks'> | undefined;
   log: Pick<Logger, 'warn'>;
 }): Promise<Worker[]> {
-  const ProcessWorker = workerWithSharedSandbox(options.queues.map((queue) => options.activities[queue]));
-  const long = options.queues.includes('content') ? ([GROUP_QUEUE, FILE_QUEUE] as const) : [];
+  const {
+    connection,
+    namespace,
+    dataConverter = {},
+    bundle,
+    queues,
+    activities,
+    graceMs,
+    version,
+    tracing,
+    log,
+  } = options;
+  const ProcessWorker = workerWithSharedSandbox(queues.map((queue) => activities[queue]));
+  const long = queues.includes('content') ? ([GROUP_QUEUE, FILE_QUEUE] as const) : [];
+  const optionsOf = (taskQueue: TaskQueue | LongQueue): WorkerOptions => ({
+    connection,
+    namespace,
+    dataConverter,
+    taskQueue,
+    activities: activities[taskQueue],
+    ...versioning(version),
+    // Spans get only the errors that histories get.
+    interceptors: { activity: [...(tracing ? [tracing.activity] : []), createFailureInterceptor(log)] },
+    shutdownGraceTime: graceMs,
+    ...TAKEOVER,
+  });
   return Promise.all([
-    ...long.map((taskQueue) => createActivityWorker(taskQueue, options)),
-    ...options.queues.map((taskQueue) =>
+    // These run activities of workflows that are on the queue `content`.
+    ...long.map((taskQueue) =>
+      Worker.create({ ...optionsOf(taskQueue), maxConcurrentActivityTaskExecutions: LONG_SLOTS[taskQueue] }),
+    ),
+    ...queues.map((taskQueue) =>
       ProcessWorker.create({
-        connection: options.connection,
-        namespace: options.namespace,
-        dataConverter: options.dataConverter ?? {},
-        taskQueue,
-        workflowBundle: options.bundle,
-        activities: options.activities[taskQueue],
-        ...versioning(options.version),
-        interceptors: { activity: activityInterceptors(options) },
-        sinks: options.tracing?.sinks ?? NOT_TRACED,
+        ...optionsOf(taskQueue),
+        workflowBundle: bundle,
+        sinks: tracing?.sinks ?? NOT_TRACED,
         workflowThreadPoolSize: 1,
-        shutdownGraceTime: options.graceMs,
-        ...TAKEOVER,
         ...TUNING[taskQueue],
       }),
     ),
   ]);
 }
 
-/** Runs activities of workflows that are on the queue `content`. */
-function createActivityWorker(taskQueue: LongQueue, options: Parameters<typeof createWorkers>[0]): Promise<Worker> {
-  return Worker.create({
-    connection: options.connection,
-    namespace: options.namespace,
-    dataConverter: options.dataConverter ?? {},
-    taskQueue,
-    activities: options.activities[taskQueue],
-    ...versioning(options.version),
-    interceptors: { activity: activityInterceptors(options) },
-    shutdownGraceTime: options.graceMs,
-    ...TAKEOVER,
-    maxConcurrentActivityTaskExecutions: LONG_SLOTS[taskQueue],
-  });
-}
-
 /** Workflows that a traced process has started report their end, also to workers without traces. */
 const NOT_TRACED: Tracing['sinks'] = { tracing: { ended: { fn: () => undefined, callDuringReplay: false } } };
-
-/** Spans get only the errors that histories get. */
-function activityInterceptors({ tracing, log }: Pick<Parameters<typeof createWorkers>[0], 'tracing' | 'log'>) {
-  return [...(tracing ? [tracing.activity] : []), createFailureInterceptor(log)];
-}
 
 /** Open executions continue on the workers of the current version. */
 function versioning(version: WorkerDeploymentVersion | undefined): Partial<WorkerOptions> {
