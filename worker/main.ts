@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { TelemetryOptions, Worker } from '@temporalio/worker';
+import { settledWithin } from '../domain/shared-calls.js';
 import { takeConfig } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
 import { exitAfter, runProcess, stopRequested } from '../runtime/process.js';
@@ -70,7 +70,7 @@ async function runWorker(): Promise<void> {
   exitAfter(graceMs + CLOSE_MS);
   shutDown(workers);
   const finished = Promise.all([running, sender.stop()]);
-  await atMost(graceMs, finished);
+  await settledWithin(finished, graceMs);
   await cancelAttempts();
   await finished;
   probes?.close();
@@ -81,11 +81,4 @@ async function runWorker(): Promise<void> {
 
 function shutDown(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-}
-
-/** Resolves with the work, or after so many milliseconds without it. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  const done = new AbortController();
-  await Promise.race([work, wait(ms, undefined, { signal: done.signal })]);
-  done.abort();
 }
