@@ -6,9 +6,9 @@ import { createWorkflowStarter } from './workflow-starter.js';
 
 /**
  * The jobs of the reconciler, by schedule. Each has a schedule of its own, because a schedule skips its runs while one is
- * running: a long compaction must not delay the start of missing workflows.
+ * running: a long compaction must not delay the start of missing workflows. A run that is stuck would be the last, so it ends.
  */
-const JOBS: Readonly<Record<string, Job>> = {
+const JOBS = {
   reconcile: {
     workflowType: 'reconcile',
     staticSummary: 'Start work whose workflow is missing',
@@ -24,14 +24,7 @@ const JOBS: Readonly<Record<string, Job>> = {
     staticSummary: 'Compact the search index',
     workflowRunTimeout: '6 hours',
   },
-};
-
-interface Job {
-  workflowType: keyof typeof workflows;
-  staticSummary: string;
-  /** A run that is stuck would be the last: the schedule starts none while one runs. */
-  workflowRunTimeout: '10 minutes' | '6 hours';
-}
+} as const satisfies Record<string, { workflowType: keyof typeof workflows; [option: string]: string }>;
 
 /** How long an API takes at most to start what it has stored: groups of small work wait for more. */
 const STARTS_WITHIN_MS = 3_000;
@@ -43,7 +36,7 @@ export async function sweepNow(client: Client): Promise<void> {
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     taskQueue: 'control',
     startDelay: STARTS_WITHIN_MS,
-    workflowRunTimeout: JOBS.reconcile!.workflowRunTimeout,
+    workflowRunTimeout: JOBS.reconcile.workflowRunTimeout,
     args: [{ quiet_ms: STARTS_WITHIN_MS }],
     staticSummary: 'Start work that a process has left behind',
   });

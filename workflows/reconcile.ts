@@ -4,22 +4,22 @@ import { type JobReport, type ReconcileReport, STALE_KINDS, type SweepRef } from
 
 // The schedule skips a run while another is running, so a killed worker must be noticed soon, and a slow job must end. The
 // next run continues where it stopped.
-const brief = {
+const long = (summary: string) =>
+  proxyActivities<ReconcileActivities>({
+    startToCloseTimeout: '1 hour',
+    heartbeatTimeout: '10 seconds',
+    retry: { maximumAttempts: 3 },
+    summary,
+  });
+
+const { restartLostWork } = proxyActivities<ReconcileActivities>({
   scheduleToCloseTimeout: '1 minute',
   heartbeatTimeout: '10 seconds',
   retry: { maximumAttempts: 3 },
-} as const;
-const long = { startToCloseTimeout: '1 hour', heartbeatTimeout: '10 seconds', retry: { maximumAttempts: 3 } } as const;
-
-const { restartLostWork } = proxyActivities<ReconcileActivities>({ ...brief, summary: 'Start missing workflows' });
-const { dropAbandonedFiles: dropFiles } = proxyActivities<ReconcileActivities>({
-  ...long,
-  summary: 'Delete abandoned files',
+  summary: 'Start missing workflows',
 });
-const { compactSearchIndex: compactIndex } = proxyActivities<ReconcileActivities>({
-  ...long,
-  summary: 'Compact the search index',
-});
+const { dropAbandonedFiles: dropFiles } = long('Delete abandoned files');
+const { compactSearchIndex: compactIndex } = long('Compact the search index');
 
 /**
  * Starts workflows that are missing because a process died after it had stored their record. Each kind of record is an
