@@ -119,12 +119,8 @@ const inputValue = z
   .unknown()
   .refine((value) => value !== null && value !== undefined, 'must not be null')
   .meta({ not: { type: 'null' } });
-const url = callbackUrlSchema;
-const webhookUrls = {
-  taskWebhookUrl: url.optional(),
-  stepWebhookUrl: url.optional(),
-  crewWebhookUrl: url.optional(),
-};
+const url = callbackUrlSchema.optional();
+const webhookUrls = { taskWebhookUrl: url, stepWebhookUrl: url, crewWebhookUrl: url };
 
 /** The body of `POST /kickoff`. */
 export const kickoffRequestSchema = z.object({
@@ -172,11 +168,7 @@ export interface WebhookUrls {
 }
 
 /** @returns the URLs of a request. URLs of earlier requests are not reused */
-export function webhookUrlsOf(body: {
-  taskWebhookUrl?: string | undefined;
-  stepWebhookUrl?: string | undefined;
-  crewWebhookUrl?: string | undefined;
-}): WebhookUrls {
+export function webhookUrlsOf(body: { [Field in keyof typeof webhookUrls]?: string | undefined }): WebhookUrls {
   return {
     task: body.taskWebhookUrl ?? null,
     step: body.stepWebhookUrl ?? null,
