@@ -138,7 +138,7 @@ function supersede({ doc_id, event_type, payload }: DeliveryRecord): RecordUpdat
 export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitch: LoadSwitch = createLoadSwitch()) {
   /** @returns the records of new deliveries of one event, or of several that happen together */
   const prepare = (added: readonly NewDelivery[]): DeliveryRecord[] => {
-    const workflows = loadSwitch.workflowsFor(added.length);
+    const workflows = loadSwitch(added.length);
     return added.map((delivery, n) => pendingDelivery(delivery, workflows[n]!));
   };
   /** Stores records of one organisation in the transaction of their events. */
