@@ -1,20 +1,7 @@
 import { ServiceError } from './errors.js';
 
-/** What an organisation can be limited in. */
-export const QUOTAS = [
-  'stored_bytes',
-  'items',
-  'databases',
-  'connectors',
-  'queued_jobs',
-  'running_crews',
-  'uploads',
-  'model_tokens',
-] as const;
-export type Quota = (typeof QUOTAS)[number];
-
-/** What each quota counts, for operators and clients. */
-export const QUOTA_DESCRIPTIONS: Record<Quota, string> = {
+/** What an organisation can be limited in, and what each quota counts, for operators and clients. */
+export const QUOTA_DESCRIPTIONS = {
   stored_bytes:
     'Bytes of the files and texts of all items, of all uploads, of the inputs and results of AI jobs and crews, and of feedback.',
   items: 'Items of all databases.',
@@ -24,7 +11,10 @@ export const QUOTA_DESCRIPTIONS: Record<Quota, string> = {
   running_crews: 'Executions of crews that have not finished; an execution that waits for a person counts.',
   uploads: 'Uploaded files for AI jobs, until they are removed after their expiry.',
   model_tokens: 'Input and output tokens of language models in AI jobs and crews, per day (UTC).',
-};
+} as const;
+export type Quota = keyof typeof QUOTA_DESCRIPTIONS;
+
+export const QUOTAS = Object.keys(QUOTA_DESCRIPTIONS) as Quota[];
 
 /** A limit of null is no limit. */
 export type Limits = Record<Quota, number | null>;
