@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { METADATA_TYPES } from './metadata.js';
 
 /** A database, and whose it is. Each query names the organisation. */
 export interface OwnedDatabase {
@@ -12,22 +13,6 @@ export const nameSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -')
   .meta({ example: 'library' });
-
-/** Types of the fields in a database's metadata schema. */
-const METADATA_TYPES = [
-  'BOOL',
-  'INT8',
-  'INT16',
-  'INT32',
-  'INT64',
-  'FLOAT',
-  'DOUBLE',
-  'VARCHAR',
-  'JSON',
-  'ARRAY',
-] as const;
-
-export type MetadataType = (typeof METADATA_TYPES)[number];
 
 /** Largest `max_length` of a VARCHAR: more than all metadata of an item may have. */
 const MAX_TEXT_LENGTH = 1_000_000;

@@ -32,13 +32,7 @@ export function idListSchema(max = MAX_IDS) {
 }
 
 /** The ids that a request names by `id`, `ids` or both, each once. */
-export function requestedIds({
-  id,
-  ids = [],
-}: {
-  id?: string | undefined;
-  ids?: readonly string[] | undefined;
-}): string[] {
+export function requestedIds({ id, ids = [] }: { id?: string; ids?: readonly string[] }): string[] {
   return [...new Set([...(id === undefined ? [] : [id]), ...ids])];
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { MetadataField, MetadataType } from './databases.js';
+import type { MetadataField } from './databases.js';
 
 const integer = (bits: number) => {
   const limit = 2 ** (bits - 1);
@@ -12,10 +12,14 @@ const integer = (bits: number) => {
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const FLOAT_MAX = 3.4028234663852886e38;
 
-const VALUES: Record<
-  MetadataType,
-  { value: (field: MetadataField) => z.ZodType; requirement: (field: MetadataField) => string }
-> = {
+interface MetadataType {
+  value(field: { max_length?: number | undefined }): z.ZodType;
+  /** Continues "must be …". */
+  requirement(field: { max_length?: number | undefined }): string;
+}
+
+/** Types of the fields in a database's metadata schema. */
+const TYPES = {
   BOOL: { value: () => z.boolean(), requirement: () => 'true or false' },
   INT8: { value: () => integer(8), requirement: () => 'an integer between -128 and 127' },
   INT16: { value: () => integer(16), requirement: () => 'an integer between -32768 and 32767' },
@@ -34,7 +38,9 @@ const VALUES: Record<
   },
   JSON: { value: () => z.unknown(), requirement: () => 'any JSON value' },
   ARRAY: { value: () => z.array(scalar), requirement: () => 'an array of strings, numbers or booleans' },
-};
+} as const satisfies Record<string, MetadataType>;
+
+export const METADATA_TYPES = Object.keys(TYPES) as (keyof typeof TYPES)[];
 
 /** Characters of JSON. */
 const MAX_METADATA = 64 * 1024;
@@ -85,7 +91,7 @@ export function metadataFault(
   for (const field of fields) {
     const value = Object.hasOwn(metadata, field.name) ? metadata[field.name] : undefined;
     if (value === undefined || value === null) continue;
-    const type = VALUES[field.data_type];
+    const type: MetadataType = TYPES[field.data_type];
     if (!type.value(field).safeParse(value).success) {
       return `${field.name}: must be ${type.requirement(field)} (${field.data_type})`;
     }
