@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
+import { NOT_SENT } from '../activities/webhooks/callback.js';
 import { ERROR_STATUS } from '../domain/errors.js';
 import { ITEM_ERRORS } from '../domain/extraction.js';
-import { NOT_SENT } from '../domain/webhooks/deliveries.js';
 import { createClient } from './support/client.js';
 import { createJobClient } from './support/job-client.js';
 import { clientOf } from './support/organisation.js';

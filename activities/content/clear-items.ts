@@ -1,12 +1,12 @@
 /** Deletes the data of deleted items and of outdated versions. */
 import type { Logger } from 'pino';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import { itemDedupeKey } from '../../domain/content/item-delivery.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import { type IndexStores, removeRows } from '../../storage/content/index-rows.js';
+import { itemDedupeKey } from '../../storage/content/item-delivery.js';
 import type { VersionRange } from '../../storage/content/outdated-versions.js';
 import type { RemovedItemRecord, RemovedItems } from '../../storage/content/removed-items.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';

@@ -1,10 +1,10 @@
 /** How items end, one or many together. */
 import type { MongoClient } from 'mongodb';
-import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import type { ItemOutcome, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import { isFinalState } from '../../domain/state-machine.js';
+import { itemDedupeKey, itemDelivery } from '../../storage/content/item-delivery.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { OutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { inTransaction } from '../../storage/transactions.js';

@@ -1,9 +1,9 @@
 import { canonicalJson, canonicalObject, tidyJson } from '../../domain/canonical-json.js';
 import type { ExecutionErrorCode, WebhookUrls } from '../../domain/crews/crews.js';
 import { newDeliveryId } from '../../domain/ids.js';
-import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import type { CrewEvent } from '../../domain/webhooks/events.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
+import type { NewDelivery } from '../../storage/webhooks/new-delivery.js';
 
 /** An event of an execution, as its callback reports it. */
 export interface CrewEventData {

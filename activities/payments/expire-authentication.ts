@@ -1,6 +1,6 @@
-import { endedDedupeKey, endedDelivery } from '../../domain/payments/ended-delivery.js';
 import type { AuthenticationRef } from '../../domain/payments/workflow-contract.js';
 import type { Authentications } from '../../storage/payments/authentications.js';
+import { endedDedupeKey, endedDelivery } from '../../storage/payments/ended-delivery.js';
 import { inTurn } from '../../storage/webhooks/completion-groups.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 

@@ -1,6 +1,16 @@
-import type { NotSentReason } from '../../domain/webhooks/deliveries.js';
 import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+
+/** Why a delivery is not sent, beside what its receiver and the network answer. */
+export const NOT_SENT = [
+  'WEBHOOK_NOT_FOUND',
+  'WEBHOOK_DISABLED',
+  'SUPERSEDED',
+  'JOB_NOT_FOUND',
+  'MESSAGE_NOT_FOUND',
+  'SIGNING_SECRET_NOT_FOUND',
+  'INTERNAL_ERROR',
+] as const;
 
 /** One kind of callback: its retry policy, and how its requests are built. */
 export interface Callback {
@@ -24,7 +34,7 @@ export interface CallbackRequest {
 
 /** Why no request can be built. */
 export interface Undeliverable {
-  error_code: NotSentReason;
+  error_code: (typeof NOT_SENT)[number];
   error_message: string;
   /** Whether another attempt may succeed. Default: false. */
   retryable?: boolean;

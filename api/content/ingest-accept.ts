@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import type { Logger } from 'pino';
-import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { isSmall } from '../../domain/content/small-items.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
+import { itemDedupeKey, itemDelivery } from '../../storage/content/item-delivery.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';

@@ -1,7 +1,8 @@
-import { itemDelivery } from '../../domain/content/item-delivery.js';
+import { itemDelivery } from '../../storage/content/item-delivery.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
-import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import { pendingDelivery } from '../../storage/webhooks/new-delivery.js';
 
 /** The n-th delivery of a benchmark, as the completion of an item stores it. */
 export function benchDelivery(_id: string, n: number, has_workflow = true, org = 'bench'): DeliveryRecord {

@@ -4,13 +4,6 @@ import { z } from 'zod';
 /** Headers by name, as the client has sent them. */
 export type StaticHeaders = Record<string, string>;
 
-/** Static headers as they are stored. Their values are never shown. */
-export interface SealedHeaders {
-  names: string[];
-  /** The headers as JSON, sealed. */
-  sealed: { value(): Uint8Array };
-}
-
 export const MAX_HEADERS = 10;
 /** Characters of all names and values together. */
 export const MAX_HEADER_CHARACTERS = 8_192;

@@ -1,6 +1,5 @@
 import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import { itemDedupeKey, itemDelivery } from '../../domain/content/item-delivery.js';
 import { INDEXING_STATUS_TABLE, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
@@ -14,6 +13,7 @@ import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
 import { discountRatings } from './feedback.js';
+import { itemDedupeKey, itemDelivery } from './item-delivery.js';
 import type { ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
 

@@ -1,9 +1,9 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { settledWithin } from '../../domain/shared-calls.js';
-import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { inTransaction } from '../transactions.js';
 import type { Deliveries, DeliveryRecord } from './deliveries.js';
+import type { NewDelivery } from './new-delivery.js';
 
 /** The delivery that notifies the client, null when there is no receiver, or undefined when the work had completed before. */
 type Written = NewDelivery | null | undefined;

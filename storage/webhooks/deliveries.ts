@@ -1,8 +1,5 @@
 import type { ClientSession } from 'mongodb';
 import type { IndexingStatus } from '../../domain/content/states.js';
-import { currentTraceparent } from '../../domain/trace-context.js';
-import type { CallbackMessage, NewDelivery } from '../../domain/webhooks/deliveries.js';
-import { receiverKey } from '../../domain/webhooks/deliveries.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLoadSwitch, type LoadSwitch } from '../../domain/webhooks/load-switch.js';
 import type { OperatorNotice } from '../../domain/webhooks/operator-notices.js';
@@ -15,6 +12,7 @@ import type { Access } from '../collections.js';
 import { DEDUPE_INDEX, DELIVERY_LIST_INDEX, DOCUMENT_INDEX } from '../indexes.js';
 import type { RecordUpdate } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
+import { type CallbackMessage, type NewDelivery, pendingDelivery } from './new-delivery.js';
 
 export interface DeliveryRecord {
   _id: string;
@@ -32,7 +30,7 @@ export interface DeliveryRecord {
   receiver: string;
   /** The body of an indexing webhook; null for callbacks. */
   payload: IndexingEvent | null;
-  /** URL and body of a crew's callback, built once. */
+  /** The complete callback, when it is built once and not at each attempt. */
   message?: CallbackMessage;
   /** Id of the RSA key that signs a job's callback. */
   signing_key?: string;
@@ -84,31 +82,6 @@ export type Deliveries = ReturnType<typeof createDeliveries>;
 /** Whether a claimed attempt is a manual retry beside the automatic schedule. */
 export function isExtraAttempt({ automatic_attempt_at }: DeliveryRecord): boolean {
   return Boolean(automatic_attempt_at);
-}
-
-/** @returns the record of a new delivery: pending, and due at once */
-export function pendingDelivery({ now, url, ...delivery }: NewDelivery, has_workflow: boolean): DeliveryRecord {
-  const trace = currentTraceparent();
-  return {
-    indexing_status: null,
-    payload: null,
-    ...delivery,
-    receiver: url === undefined ? delivery.org : receiverKey(delivery.org, url),
-    ...(trace === undefined ? {} : { trace }),
-    status: 'pending',
-    attempts: 0,
-    failures: 0,
-    error_code: null,
-    error_message: null,
-    url: null,
-    attempt_log: [],
-    next_attempt_at: now,
-    has_workflow,
-    check_at: has_workflow ? now : null,
-    expires_at: null,
-    created_at: now,
-    updated_at: now,
-  };
 }
 
 /** Marks the unsent deliveries of earlier versions, whose news would arrive after this one's. A client may retry those that failed. */

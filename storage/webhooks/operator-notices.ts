@@ -3,7 +3,7 @@ import { OPERATOR_NOTICE } from '../../domain/webhooks/events.js';
 import { OPERATOR, type OperatorNotice } from '../../domain/webhooks/operator-notices.js';
 import type { Access } from '../collections.js';
 import { DEDUPE_INDEX } from '../indexes.js';
-import { pendingDelivery } from './deliveries.js';
+import { pendingDelivery } from './new-delivery.js';
 
 export type OperatorNotices = ReturnType<typeof createOperatorNotices>;
 

@@ -1,6 +1,6 @@
 import { Binary } from 'mongodb';
 import type { SealedContext, SealedPurpose, Sealer } from '../../domain/sealing.js';
-import type { SealedHeaders, StaticHeaders } from '../../domain/webhooks/static-headers.js';
+import type { StaticHeaders } from '../../domain/webhooks/static-headers.js';
 
 export type HeaderSealing = ReturnType<typeof createHeaderSealing>;
 
@@ -16,13 +16,15 @@ export function createHeaderSealing(sealer: Sealer, purpose: Extract<SealedPurpo
     },
 
     /** @returns no headers for a record without */
-    open(id: string, headers: SealedHeaders | null | undefined): StaticHeaders {
+    open(id: string, headers: StoredHeaders | null | undefined): StaticHeaders {
       return headers ? (JSON.parse(sealer.open(headers.sealed.value(), context(id))) as StaticHeaders) : {};
     },
   };
 }
 
-/** Static headers in a record. */
-export interface StoredHeaders extends SealedHeaders {
+/** Static headers in a record. Their values are never shown. */
+export interface StoredHeaders {
+  names: string[];
+  /** The headers as JSON, sealed. */
   sealed: Binary;
 }

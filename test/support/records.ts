@@ -2,7 +2,8 @@ import { newDeliveryId } from '../../domain/ids.js';
 import type { IndexingEvent } from '../../domain/webhooks/events.js';
 import { type AiJobRecord, queuedJob } from '../../storage/ai-jobs/job-record.js';
 import { type DatabaseRecord, newDatabase } from '../../storage/content/databases.js';
-import { type DeliveryRecord, pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import { pendingDelivery } from '../../storage/webhooks/new-delivery.js';
 import { withDb } from './mongodb.js';
 
 /** A pending delivery as the completion of an item stores it. */

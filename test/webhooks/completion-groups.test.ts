@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ClientSession } from 'mongodb';
 import { newDeliveryId } from '../../domain/ids.js';
-import type { NewDelivery } from '../../domain/webhooks/deliveries.js';
 import { type CompletionWrite, createCompletionGroups, inTurn } from '../../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import type { NewDelivery } from '../../storage/webhooks/new-delivery.js';
 import { collectionsDuringTests } from '../support/during-tests.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 

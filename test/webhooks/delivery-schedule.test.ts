@@ -3,7 +3,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { Collections } from '../../storage/collections.js';
-import { pendingDelivery } from '../../storage/webhooks/deliveries.js';
+import { pendingDelivery } from '../../storage/webhooks/new-delivery.js';
 import { workflowBundle } from '../../worker/bundle.js';
 import { createDeliveryHarness, type DeliveryHarness } from '../support/delivery-harness.js';
 import { eventually } from '../support/eventually.js';

@@ -1,21 +1,14 @@
-import { newDeliveryId } from '../ids.js';
-import type { NewDelivery } from '../webhooks/deliveries.js';
-import type { ItemOutcome } from './workflow-contract.js';
-
-/** The fields of an item that its indexing webhook contains; a subset of `ItemRecord`. */
-export interface NotifiedItem {
-  org: string;
-  id: string;
-  database: string;
-  database_id: string;
-  collection: string;
-  version: number;
-}
+import type { ItemOutcome } from '../../domain/content/workflow-contract.js';
+import { newDeliveryId } from '../../domain/ids.js';
+import type { NewDelivery } from '../webhooks/new-delivery.js';
+import type { ItemRecord } from './items.js';
 
 /** @returns the dedupe key of the delivery for the completion of an item version */
 export function itemDedupeKey(item: string, version: number): string {
   return `item/${item}/${version}`;
 }
+
+type NotifiedItem = Pick<ItemRecord, 'org' | 'id' | 'database' | 'database_id' | 'collection' | 'version'>;
 
 /** @returns the delivery for the completion of an item (specification, "Webhook payload") */
 export function itemDelivery(item: NotifiedItem, outcome: ItemOutcome, dedupe_key: string, now: Date): NewDelivery {

@@ -1,17 +1,7 @@
-import { newDeliveryId } from '../ids.js';
-import type { NewDelivery } from '../webhooks/deliveries.js';
-import type { AUTHENTICATION_ENDED } from '../webhooks/events.js';
-
-/** The fields of an ended authentication that its callback reports; a subset of `AuthenticationRecord`. */
-export interface EndedAuthentication {
-  _id: string;
-  org: string;
-  status: string;
-  amount: number;
-  currency: string;
-  webhook_url: string | null;
-  check: { sdk_next_action: string } | null;
-}
+import { newDeliveryId } from '../../domain/ids.js';
+import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
+import type { NewDelivery } from '../webhooks/new-delivery.js';
+import type { AuthenticationRecord } from './authentications.js';
 
 /** One delivery for each authentication: it ends once. */
 export const endedDedupeKey = (authenticationId: string): string => `authentication/${authenticationId}`;
@@ -21,14 +11,13 @@ export const endedDedupeKey = (authenticationId: string): string => `authenticat
  * @returns null when the merchant gave no `webhook_url`
  */
 export function endedDelivery(
-  { _id, org, status, amount, currency, webhook_url, check }: EndedAuthentication,
+  { _id, org, status, amount, currency, webhook_url, check }: AuthenticationRecord,
   now: Date,
 ): NewDelivery | null {
   if (webhook_url === null) return null;
   const delivery_id = newDeliveryId(now);
-  const event: typeof AUTHENTICATION_ENDED = 'authentication.ended';
   const payload = {
-    event,
+    event: AUTHENTICATION_ENDED,
     delivery_id,
     authentication_id: _id,
     status,
@@ -41,7 +30,7 @@ export function endedDelivery(
     _id: delivery_id,
     org,
     dedupe_key: endedDedupeKey(_id),
-    event_type: event,
+    event_type: AUTHENTICATION_ENDED,
     doc_id: _id,
     url: webhook_url,
     message: { url: webhook_url, body: JSON.stringify(payload) },
