@@ -10,21 +10,19 @@ export interface SizedWork {
   bytes: number;
 }
 
-/** A group that is being filled. */
-export interface OpenGroup {
-  /**
-   * Adds a member if there is room for it; the first always has room. Two with the same id, which are versions of one item,
-   * never are in one group.
-   */
-  add(work: SizedWork): boolean;
-}
+export type OpenGroup = ReturnType<typeof openGroup>;
 
-export function openGroup(): OpenGroup {
+/** A group that is being filled. */
+export function openGroup() {
   const ids = new Set<string>();
   let bytes = 0;
   let idBytes = 0;
   return {
-    add(work) {
+    /**
+     * Adds a member if there is room for it; the first always has room. Two with the same id, which are versions of one item,
+     * never are in one group.
+     */
+    add(work: SizedWork): boolean {
       const idBytesAfter = idBytes + Buffer.byteLength(JSON.stringify(work.id)) + 1;
       const fits = ids.size < GROUP.members && bytes + work.bytes <= GROUP.bytes && idBytesAfter <= GROUP.idBytes;
       if (ids.size > 0 && (!fits || ids.has(work.id))) return false;

@@ -13,11 +13,6 @@ const HISTOGRAMS = [
   ...['local_activity_execution_latency', 'local_activity_succeed_endtoend_latency'],
 ];
 
-export interface SdkMetrics {
-  /** @returns the metrics as Prometheus reads them; nothing while they cannot be read */
-  read(): Promise<string>;
-}
-
 /** Ports that are tried: another process may take one between its choice and its use. */
 const ATTEMPTS = 10;
 
@@ -27,14 +22,15 @@ type MetricsOptions = NonNullable<TelemetryOptions['metrics']>;
  * The metrics of Temporal's SDK. Its core counts them and serves them on a port of its own: a free port of the loopback
  * interface, from which the worker copies them, so that a scraper needs one address for each process.
  * @param install starts the SDK with these options; it throws when the port is taken
+ * @returns `read` returns the metrics as Prometheus reads them; nothing while they cannot be read
  */
 export async function startSdkMetrics(
   install: (options: MetricsOptions) => void,
   choosePort: () => Promise<number> = freePort,
-): Promise<SdkMetrics> {
+) {
   const address = await installWithPort(install, choosePort);
   return {
-    async read() {
+    async read(): Promise<string> {
       try {
         const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(READ_MS) });
         return response.ok ? await response.text() : '';

@@ -7,21 +7,20 @@ export interface EmbeddingModel {
   dimensions: number;
 }
 
-/** The embedding models that a process can use. */
-export interface Embedders {
-  /** The configured model: new databases get it, and a rebuild changes to it. Null: full text only. */
-  readonly current: Embedder | null;
-  /** @returns null when this process does not have the model */
-  find(model: EmbeddingModel | null): Embedder | null;
-  close(): Promise<void>;
-}
+export type Embedders = ReturnType<typeof createEmbedders>;
 
-/** @param embedders the configured model first, then models that databases may still have */
-export function createEmbedders(embedders: readonly Embedder[]): Embedders {
+/**
+ * The embedding models that a process can use.
+ * @param embedders the configured model first, then models that databases may still have
+ */
+export function createEmbedders(embedders: readonly Embedder[]) {
   return {
+    /** The configured model: new databases get it, and a rebuild changes to it. Null: full text only. */
     current: embedders[0] ?? null,
-    find: (model) => embedders.find((embedder) => isSameModel(embedder, model)) ?? null,
-    async close() {
+    /** @returns null when this process does not have the model */
+    find: (model: EmbeddingModel | null): Embedder | null =>
+      embedders.find((embedder) => isSameModel(embedder, model)) ?? null,
+    async close(): Promise<void> {
       await Promise.allSettled(embedders.map((embedder) => embedder.close()));
     },
   };
