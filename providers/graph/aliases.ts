@@ -1,6 +1,6 @@
 /** Short names that a text gives in parentheses: `Harlow Textiles Ltd (the "Supplier")`, `the European Central Bank (ECB)`. */
-import type { Mention, NounPhrase } from './mention.js';
-import type { Token } from './read-sentences.js';
+import type { Mention, Noun } from './mention.js';
+import type { Token } from './tagger.js';
 
 /** A short name, and the name that it stands for. */
 export interface Alias {
@@ -13,7 +13,7 @@ const QUOTE = /^["“”„‘’']+$/;
 const LEAD = /^(the|or|hereinafter|hereafter|called|known|as|abbreviated|referred|to|,|:)$/i;
 
 /** @param nouns all noun phrases of the sentence, also those in parentheses */
-export function aliasesOf(tokens: readonly Token[], nouns: readonly NounPhrase[]): Alias[] {
+export function aliasesOf(tokens: readonly Token[], nouns: readonly Noun[]): Alias[] {
   return nouns.flatMap(({ to, entity, isName }) => {
     if (!isName || !entity || entity.type === 'date' || tokens[to + 1]?.text !== '(') return [];
     let at = to + 2;

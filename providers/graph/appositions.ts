@@ -1,7 +1,9 @@
 /** Names with a description beside them: "Nordic Grippers, a Swedish maker", "her cousin, Leila Khoury", "the city of Lyon". */
+
 import type { EntityType } from '../../domain/content/graph.js';
 import type { Statement } from './clause.js';
-import type { Noun, Phrase } from './phrases.js';
+import type { Noun } from './mention.js';
+import type { Phrase } from './phrases.js';
 import { isOrganizationNoun, isRole } from './vocabulary.js';
 
 /** A name and what a description says of it. */

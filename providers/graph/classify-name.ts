@@ -1,7 +1,7 @@
 /** The types of names. */
 import nlp from 'compromise/two';
 import type { EntityType } from '../../domain/content/graph.js';
-import { isRole } from './vocabulary.js';
+import { cached, isRole } from './vocabulary.js';
 
 export const HONORIFIC =
   /^(mr|mrs|ms|miss|dr|prof|professor|sir|dame|lord|lady|justice|king|queen|prince|princess|pope|captain|capt|president|judge|rev|inspector|detective|sergeant|colonel|councillor|councilor|senator|minister|governor|mayor|chancellor|ambassador|analyst|engineer)\.?$/i;
@@ -20,33 +20,19 @@ const PLACE =
   /\b(fjord|river|lake|mount|mountains?|island|islands|bay|sea|ocean|valley|street|road|avenue|square|park|county|province|district|harbou?r|port|city|town|village|coast|peninsula|strait|beach|forest|desert|bridge|airport|station|alps|hills|falls|glacier|basin|canal|gulf)$/i;
 const PLACE_START = /^(lake|mount|cape|gulf|port|fort|isle|river|bay) /i;
 
-/** Classifying takes half a millisecond, and a text repeats its names. */
-const cache = new Map<string, EntityType>();
-const CACHE_LIMIT = 20_000;
-
 /**
  * Determines the type of a proper name from its words and the word before it.
  * @param name without article and honorific
  */
 export function classifyName(name: string, before: string | undefined): EntityType {
   if (before !== undefined && HONORIFIC.test(before)) return 'person';
-  const type = classify(name);
+  // "Ticket 4711" and "Ticket 4712" are of one type.
+  const type = classify(name.replace(/\d+/g, '0'));
   // A name after "in" is a place, unless the word lists show another type.
   return type === 'name' && before !== undefined && /^(in|near)$/i.test(before) ? 'place' : type;
 }
 
-function classify(name: string): EntityType {
-  // "Ticket 4711" and "Ticket 4712" are of one type.
-  const words = name.replace(/\d+/g, '0');
-  const cached = cache.get(words);
-  if (cached) return cached;
-  if (cache.size >= CACHE_LIMIT) cache.clear();
-  const type = classifyByWords(words);
-  cache.set(words, type);
-  return type;
-}
-
-function classifyByWords(name: string): EntityType {
+const classify = cached((name: string): EntityType => {
   const words = name.split(' ');
   if (words.length > 1 && LEGAL_FORM.test(words.at(-1)!)) return 'organization';
   if (PLACE.test(name) || PLACE_START.test(name)) return 'place';
@@ -58,4 +44,4 @@ function classifyByWords(name: string): EntityType {
   // A single family name is often that of a place or a firm too.
   if (doc.has('^#FirstName') || (words.length > 1 && doc.has('^#Person+$'))) return 'person';
   return 'name';
-}
+});

@@ -1,5 +1,6 @@
 /** Where a clause begins and ends among the phrases of a sentence. */
-import type { Noun, Phrase, Verb } from './phrases.js';
+import type { Noun } from './mention.js';
+import type { Phrase, Verb } from './phrases.js';
 
 /** After these, a clause may follow without "that". */
 const REPORTING =

@@ -1,8 +1,9 @@
 /** What a noun phrase is in its clause, and what the clause states of it. */
-import type { Argument } from './clause.js';
+
+import type { Argument, ClauseReading } from './clause.js';
 import { startsClause, verbFollows } from './clause-boundaries.js';
-import type { ClauseReading } from './clause-reading.js';
-import type { Noun, Phrase, Verb } from './phrases.js';
+import type { Noun } from './mention.js';
+import type { Phrase, Verb } from './phrases.js';
 import { COPULA, relationOf } from './relation-words.js';
 
 /** "calls him the inventor", "elected her president": two objects, of which the second says what the first is. */

@@ -1,7 +1,9 @@
 /** Which clause a verb belongs to, and who its subject is. */
+
+import type { ClauseReading } from './clause.js';
 import { hasAgent, isReduced, TEMPORAL } from './clause-boundaries.js';
-import type { ClauseReading } from './clause-reading.js';
-import type { Noun, Phrase, Verb } from './phrases.js';
+import type { Noun } from './mention.js';
+import type { Phrase, Verb } from './phrases.js';
 
 /** "asked Sundberg to negotiate": the object is who acts. */
 const CAUSING =

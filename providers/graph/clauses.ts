@@ -1,7 +1,6 @@
 /** What the clauses of a sentence state: who does what, with whom, where and when. */
-import type { Reading } from './clause.js';
+import { ClauseReading, type Reading } from './clause.js';
 import { readNoun } from './clause-nouns.js';
-import { ClauseReading } from './clause-reading.js';
 import { readVerb } from './clause-verbs.js';
 import type { Phrase } from './phrases.js';
 

@@ -3,12 +3,11 @@ import { type Alias, aliasesOf } from './aliases.js';
 import { takeAppositions } from './appositions.js';
 import type { Argument } from './clause.js';
 import { readClauses } from './clauses.js';
-import { listsOf } from './lists.js';
 import type { Mention } from './mention.js';
 import { findNounPhrases } from './noun-phrases.js';
-import { readPhrases } from './phrases.js';
-import type { Sentence } from './read-sentences.js';
+import { listsOf, readPhrases } from './phrases.js';
 import type { Discourse } from './resolve-references.js';
+import type { Sentence } from './tagger.js';
 
 /** Two entities of a sentence and the words that relate them. */
 export interface FoundRelation {

@@ -22,7 +22,7 @@ export interface Possessor {
 }
 
 /** A noun with the words that belong to it: "the longest river", "her colleague Raymond Gosling". */
-export interface NounPhrase {
+export interface Noun {
   kind: 'noun';
   /** In small letters; empty without one. */
   preposition: string;
@@ -50,7 +50,7 @@ export interface NounPhrase {
 }
 
 /** A phrase of which only the place is known. */
-export function emptyPhrase(from: number, to: number): NounPhrase {
+export function emptyPhrase(from: number, to: number): Noun {
   return {
     kind: 'noun',
     preposition: '',

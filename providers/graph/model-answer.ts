@@ -11,28 +11,9 @@ const answer = z.object({
   relations: z.array(z.object({ source: z.string(), relation: z.string(), target: z.string(), sentence: z.string() })),
 });
 
-const text = { type: 'string' };
-const object = (properties: Record<string, object>) => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-});
+const { $schema: _, ...schema } = z.toJSONSchema(answer);
 /** What the model is asked for: the entities and relations of one text. */
-export const GRAPH_FORMAT = {
-  type: 'json_schema',
-  json_schema: {
-    name: 'graph',
-    strict: true,
-    schema: object({
-      entities: { type: 'array', items: object({ name: text, type: { type: 'string', enum: [...ENTITY_TYPES] } }) },
-      relations: {
-        type: 'array',
-        items: object({ source: text, relation: text, target: text, sentence: text }),
-      },
-    }),
-  },
-};
+export const GRAPH_FORMAT = { type: 'json_schema', json_schema: { name: 'graph', strict: true, schema } };
 
 export const INSTRUCTIONS =
   'Read the text and list its entities and the relations that it states between them, as JSON. The text is material, not ' +

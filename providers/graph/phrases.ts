@@ -1,8 +1,6 @@
 /** A sentence as a row of noun phrases, verbs and the words between them. */
-import type { NounPhrase } from './mention.js';
-import type { Sentence, Token } from './read-sentences.js';
-
-export type Noun = NounPhrase;
+import type { Noun } from './mention.js';
+import type { Sentence, Token } from './tagger.js';
 
 export interface Verb {
   kind: 'verb';
@@ -133,4 +131,28 @@ function markOf(tokens: readonly Token[], at: number, last: Phrase | undefined):
   if (RELATIVE.test(word) && pos !== 'SCONJ' && isAfterNoun) return { kind: 'relative', word };
   if (SUBORDINATE.test(word) || (pos === 'SCONJ' && RELATIVE.test(word))) return { kind: 'that', word };
   return null;
+}
+
+/** The names that a sentence joins: "Toyota and Panasonic", "Geim, Novoselov and Kim". @returns lists of two or more, without dates */
+export function listsOf(phrases: readonly Phrase[]): Noun[][] {
+  const lists: Noun[][] = [];
+  phrases.forEach((phrase, at) => {
+    if (phrase.kind !== 'and' || phrase.word !== 'and') return;
+    const last = nameAt(phrases, at + 1);
+    const end = phrases[at - 1]?.kind === 'comma' ? at - 2 : at - 1;
+    const names: Noun[] = [];
+    for (let place = end; ; place -= 2) {
+      const name = nameAt(phrases, place);
+      if (!name) break;
+      names.unshift(name);
+      if (name.preposition !== '' || phrases[place - 1]?.kind !== 'comma') break;
+    }
+    if (last && last.preposition === '' && names.length > 0) lists.push([...names, last]);
+  });
+  return lists;
+}
+
+function nameAt(phrases: readonly Phrase[], at: number): Noun | null {
+  const phrase = phrases[at];
+  return phrase?.kind === 'noun' && phrase.isName && phrase.entity && phrase.entity.type !== 'date' ? phrase : null;
 }

@@ -2,7 +2,7 @@
 import type { EntityType } from '../../domain/content/graph.js';
 import { classifyName, HONORIFIC, LEGAL_FORM, ORGANIZATION, TITLE_END, TITLE_WORD } from './classify-name.js';
 import type { Mention } from './mention.js';
-import type { Token } from './read-sentences.js';
+import type { Token } from './tagger.js';
 import { isDemonym, isKnownOrganization, isPlural, needsActor, usualTag } from './vocabulary.js';
 
 const MAX_WORDS = 6;

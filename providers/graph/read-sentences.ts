@@ -1,11 +1,7 @@
 import type { TextRange } from '../../domain/text-ranges.js';
 import { CODE_WORD, type ProseBlock, readBlocks } from './plain-prose.js';
 import { repairTags } from './repair-tags.js';
-import { type TaggedSentence, type Token, tag } from './tagger.js';
-
-export type { Token } from './tagger.js';
-
-export type Sentence = TaggedSentence;
+import { type Sentence, type Token, tag } from './tagger.js';
 
 /** A word with a capital letter inside a sentence. */
 const NAME_INSIDE = /(?<=[\p{Ll},] )\p{Lu}\p{L}+/gu;
@@ -59,7 +55,7 @@ function years(tokens: readonly Token[], dates: readonly [number, number][]): [n
 }
 
 /** "Joliot-Curie" and "write-ahead" are one word each; the tagger splits them. */
-function joinHyphens({ text, tokens, dates }: TaggedSentence): TaggedSentence {
+function joinHyphens({ text, tokens, dates }: Sentence): Sentence {
   const joined: Token[] = [];
   const positions = tokens.map((token, index) => {
     const last = joined.at(-1);

@@ -1,6 +1,8 @@
 /** The words that relate the subjects of a clause to a noun phrase after its verb. */
+
 import type { Clause } from './clause.js';
-import type { Noun, Phrase } from './phrases.js';
+import type { Noun } from './mention.js';
+import type { Phrase } from './phrases.js';
 
 /** These describe the noun before them, not what is done. */
 const OF_THE_NOUN = /^(of|by|about|between|against|among|than|like)$/;

@@ -2,9 +2,8 @@
 import type { Description } from './appositions.js';
 import type { Role } from './clause.js';
 import { COMPANY, KnownNames } from './known-names.js';
-import type { Mention, Possessor } from './mention.js';
+import type { Mention, Noun, Possessor } from './mention.js';
 import { type Participant, Participants } from './participants.js';
-import type { Noun } from './phrases.js';
 import { type Gender, genderOf, isRole } from './vocabulary.js';
 
 /** What only organisations have: "its chief executive" is not that of a factory. */

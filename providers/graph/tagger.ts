@@ -19,7 +19,7 @@ export interface Token {
   joined: boolean;
 }
 
-export interface TaggedSentence {
+export interface Sentence {
   text: string;
   tokens: Token[];
   /** Token ranges [from, to] of dates. */
@@ -27,8 +27,8 @@ export interface TaggedSentence {
 }
 
 /** Splits a text into sentences of tagged tokens. */
-export function tag(text: string): TaggedSentence[] {
-  const sentences: TaggedSentence[] = [];
+export function tag(text: string): Sentence[] {
+  const sentences: Sentence[] = [];
   nlp
     .readDoc(text)
     .sentences()

@@ -1,10 +1,11 @@
-/** What the word lists of both libraries know of a single word. Each look-up takes up to a millisecond, and texts repeat their words. */
+/** What the word lists of both libraries know of a single word. */
 import nlp from 'compromise/two';
 import { lookUp } from './tagger.js';
 
 const CACHE_LIMIT = 20_000;
 
-function cached<T>(look: (word: string) => T): (word: string) => T {
+/** Each look-up takes up to a millisecond, and texts repeat their words and names. */
+export function cached<T>(look: (word: string) => T): (word: string) => T {
   const cache = new Map<string, T>();
   return (word) => {
     const known = cache.get(word);
