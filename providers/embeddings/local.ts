@@ -15,11 +15,6 @@ export interface LocalEmbedderOptions {
   idleMs?: number;
 }
 
-export interface LocalEmbedder extends Embedder {
-  /** Loads the model before the first text. */
-  warm(): Promise<void>;
-}
-
 const IDLE_MS = 60_000;
 
 /** A thread with the texts that it has been sent. */
@@ -41,12 +36,11 @@ interface Worker {
  * waits for another at each operator takes twice the time on two cores. If a thread dies, its calls are rejected
  * (retryable), and the next call starts a new thread.
  */
-export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedder {
+export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
   const { threads = 1, idleMs = IDLE_MS, model = BUILT_IN_MODEL, ...files } = options;
   const { dimensions } = model;
   const queue = createTextQueue();
   const workers = new Set<Worker>();
-  const waitingForModel = new Set<{ resolve(): void; reject(error: Error): void }>();
   let closed = false;
   let retirement: NodeJS.Timeout | undefined;
 
@@ -62,7 +56,6 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
         {
           onReady() {
             worker.ready = true;
-            for (const { resolve } of waitingForModel) resolve();
             dispatch();
           },
           onResult(numbers, result) {
@@ -111,7 +104,6 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       return;
     }
     // Without another thread that has loaded the model, waiting texts might wait without end.
-    for (const { reject } of waitingForModel) reject(error);
     queue.rejectAll(error);
   }
 
@@ -181,30 +173,10 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): LocalEmbedde
       const [vector] = await embed([model.query_prefix + text], 'query', signal, org);
       return vector!;
     },
-    async warm() {
-      if (closed) throw new EmbeddingError('The embedding model has been closed.', false);
-      if (workers.size === 0) startWorker();
-      if ([...workers].some(({ ready }) => ready)) return;
-      const { promise, resolve, reject } = withResolvers();
-      const waiting = { resolve, reject };
-      waitingForModel.add(waiting);
-      await promise.finally(() => waitingForModel.delete(waiting));
-    },
     async close() {
       closed = true;
       clearTimeout(retirement);
       await Promise.all([...workers].map(({ thread }) => thread.stop()));
     },
   };
-}
-
-/** `Promise.withResolvers` of later versions of Node. */
-function withResolvers() {
-  let resolve!: () => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
 }

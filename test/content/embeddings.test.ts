@@ -284,7 +284,7 @@ await describeWithModel('the local embedder', (files) => {
     const script = `
       const { createLocalEmbedder } = await import(${moduleUrl('../../providers/embeddings/local.js')});
       const embedder = createLocalEmbedder(${JSON.stringify(files)});
-      await embedder.warm();
+      await embedder.embedQuery("warm");
       void embedder.embedDocuments(new Array(50).fill('words '.repeat(300)));
       setTimeout(() => process.exit(7), 100);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
