@@ -63,7 +63,7 @@ describe('pages that are damaged', () => {
 describe('the size in which a page of a PDF is read', () => {
   const widthOf = async (name: string, pdf: Buffer) => {
     const pages = await openPdfPages(await saved(name, pdf), DEFAULT_LIMITS);
-    const { width } = await pages.render(1);
+    const { width } = await pages.image(1);
     pages.close();
     return width;
   };

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import sharp from 'sharp';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { DEFAULT_LIMITS } from '../../providers/extraction/limits.js';
-import { createPageReader, type PageReader, type ScannedFile } from '../../providers/extraction/ocr/page-reader.js';
+import { createPageReader, type PageReader } from '../../providers/extraction/ocr/page-reader.js';
+import type { ScannedFile } from '../../providers/extraction/ocr/picture.js';
 import { areasOf } from '../../providers/extraction/ocr/second/areas.js';
 import type { LinePlace } from '../../providers/extraction/ocr/second/find-lines.js';
 import { MODEL_FILES, MODELS_FOLDER } from '../../providers/extraction/ocr/second/models.js';

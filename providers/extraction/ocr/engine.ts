@@ -2,7 +2,8 @@ import { createWorker, type Line, OEM } from 'tesseract.js';
 import type { OcrLanguage } from '../../../domain/ocr-languages.js';
 import { cleanText, countLetters } from '../plain-text.js';
 import { LANGUAGE_DATA } from './language-data.js';
-import { isBlank } from './picture.js';
+import { type Box, isBlank } from './picture.js';
+import { linesOfText, textOf } from './to-page.js';
 
 /** Of 100. Even in the worst scans tested, only one word in twenty at this confidence was right; below it are dust and stains. */
 const MIN_CONFIDENCE = 25;
@@ -13,7 +14,7 @@ const SURE = 60;
 const SURE_LETTERS = 3;
 /** Of 100. No line of a page without letters is recognised with so much: its mean was 64 at the most. */
 const SURE_LINE = 75;
-/** Share of a line's letters in sure words, and of a page's lines that are sure. Bad scans have more, pictures of things none. */
+/** Share of a line's letters in sure words. Bad scans have more, pictures of things none. */
 const SURE_SHARE = 0.5;
 /** A character that is a word, in scripts without spaces. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
@@ -23,7 +24,7 @@ export interface RecognizedLine {
   text: string;
   /** 0 to 100. */
   confidence: number;
-  box: { x0: number; y0: number; x1: number; y1: number };
+  box: Box;
 }
 
 export interface Recognized {
@@ -62,14 +63,10 @@ export async function startOcrEngine(language: OcrLanguage, folder: string): Pro
       if (await isBlank(image)) return { isBlank: true, text: '', confidence: 0, lines: [], tsv: '' };
       const { data } = await engine.recognize(image, {}, { blocks: true, text: false, tsv: true });
       const found = (data.blocks ?? []).flatMap((block) => block.paragraphs).map(({ lines }) => lines.filter(isText));
-      // A line that is hard to read stays among others that are sure: it is text, too.
-      const isPage = found.flat().filter(isSure).length >= found.flat().length * SURE_SHARE;
-      const paragraphs = found
-        .map((lines) => (isPage ? lines : lines.filter(isSure)).map(readLine))
-        .filter((lines) => lines.length > 0);
+      const paragraphs = linesOfText(found, isSure).map((lines) => lines.map(readLine));
       return {
         isBlank: false,
-        text: paragraphs.map((lines) => lines.map(({ text }) => text).join('\n')).join('\n\n'),
+        text: textOf(paragraphs),
         confidence: data.confidence,
         lines: paragraphs.flat(),
         tsv: data.tsv ?? '',

@@ -7,25 +7,12 @@ import type { ExtractionLimits } from '../limits.js';
 import { runOnFile } from '../run-on-file.js';
 import { createLanguageData } from './language-data.js';
 import type { PageOutcome, PageTask, ScannedPage } from './page-worker.js';
-import { createSecondReader } from './second/reader.js';
+import type { ScannedFile } from './picture.js';
+import { createSecondReader, type SecondReaderOptions } from './second/reader.js';
 
-export interface PageReaderOptions {
+export interface PageReaderOptions extends SecondReaderOptions {
   /** Pages read at the same time, over all files. Each takes a core and about 300 MB. */
   processes: number;
-  /** For one page, without waiting for a process. */
-  timeoutMs: number;
-  /** Holds the data of languages other than English, and the models of the second recogniser where they are wanted. */
-  languagesDir: string;
-  /** How long an idle process waits for the next page. */
-  idleMs?: number | undefined;
-  /** Hears of failures that do not fail a page. */
-  log?: { warn(details: object, message: string): void } | undefined;
-}
-
-/** A file on the local disk that is read by OCR. */
-export interface ScannedFile {
-  path: string;
-  kind: 'pdf' | 'image';
 }
 
 export interface ReadPagesOptions {
@@ -84,7 +71,7 @@ export function createPageReader(options: PageReaderOptions): PageReader {
     timeoutMs: options.timeoutMs,
     idleMs: options.idleMs,
   });
-  const second = createSecondReader({ log: { warn() {} }, ...options });
+  const second = createSecondReader(options);
 
   async function allPages(
     file: ScannedFile,

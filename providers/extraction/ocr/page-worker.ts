@@ -4,14 +4,12 @@ import { DEFAULT_OCR_LANGUAGE, type OcrLanguage } from '../../../domain/ocr-lang
 import type { ExtractionLimits } from '../limits.js';
 import { type OcrEngine, type Recognized, startOcrEngine } from './engine.js';
 import { openPages } from './open-pages.js';
-import type { PageImage } from './picture.js';
+import type { PageImage, ScannedFile } from './picture.js';
 import { type RepairedPage, repairPage, turnPage } from './repair-page.js';
 import { eraseRulingLines } from './ruling-lines.js';
 import { toPage } from './to-page.js';
 
-export interface PageTask {
-  path: string;
-  kind: 'pdf' | 'image';
+export interface PageTask extends ScannedFile {
   /** From 1, or null to count the pages. */
   page: number | null;
   limits: ExtractionLimits;
@@ -47,7 +45,7 @@ let engine: { pages: number; language: OcrLanguage; reader: OcrEngine } | undefi
 /** The work of an OCR process. The file is opened for each page, so that nothing of it stays in memory. */
 export default async function run(task: PageTask): Promise<PageOutcome> {
   try {
-    const pages = await openPages(task.path, task.kind, task.limits);
+    const pages = await openPages(task, task.limits);
     let image: PageImage;
     try {
       if (task.page === null) return { count: pages.count };

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { ExtractionError } from '../../../domain/extraction.js';
 import { largestPicture, readWholePdf } from '../formats/pdf-file.js';
 import { checkPageCount, checkPixels, type ExtractionLimits } from '../limits.js';
-import { enlargement, OCR_PIXELS, type PageImage } from './picture.js';
+import { enlargement, OCR_PIXELS, type PageImage, type Pages } from './picture.js';
 
 /** Of a page that is more than one picture. */
 const DPI = 210;
@@ -11,19 +11,11 @@ const POINTS_PER_INCH = 72;
 /** One per process: a new one for each document would leave its memory to the garbage collector, which is too slow. */
 let library: Promise<PDFiumLibrary> | undefined;
 
-export interface PdfPages {
-  count: number;
-  /** Renders a page in grey on white, a scan in its own size, another page at 210 dpi; less if it is large. @param number from 1 */
-  render(number: number): Promise<PageImage>;
-  /** Frees the memory of the document. */
-  close(): void;
-}
-
 /**
- * Opens a PDF to render its pages for OCR.
+ * Opens a PDF to render its pages in grey on white: a scan in its own size, another page at 210 dpi; less if it is large.
  * @throws ExtractionError E2001 damaged or truncated, E2002 encrypted, E2003 too many pages or pixels in a picture
  */
-export async function openPdfPages(path: string, limits: ExtractionLimits): Promise<PdfPages> {
+export async function openPdfPages(path: string, limits: ExtractionLimits): Promise<Pages> {
   const file = await readWholePdf(path);
   const { width, height } = largestPicture(file);
   checkPixels(width, height, limits);
@@ -42,7 +34,7 @@ export async function openPdfPages(path: string, limits: ExtractionLimits): Prom
   }
   return {
     count,
-    render: (number) => render(document, number),
+    image: (number) => render(document, number),
     close() {
       try {
         document.destroy();

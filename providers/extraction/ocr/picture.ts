@@ -20,6 +20,35 @@ export interface PageImage {
   height: number;
 }
 
+/** A file on the local disk that is read by OCR. */
+export interface ScannedFile {
+  path: string;
+  kind: 'pdf' | 'image';
+}
+
+/** The pages of a PDF, or the frames of a picture. */
+export interface Pages {
+  count: number;
+  /** The upright grey image of a page or frame. @param number from 1 @throws ExtractionError E2001 cannot be decoded or rendered */
+  image(number: number): Promise<PageImage>;
+  /** Frees the memory of the file. */
+  close(): void;
+}
+
+/** A box in pixels. */
+export interface Box {
+  x0: number;
+  y0: number;
+  x1: number;
+  y1: number;
+}
+
+/** The pixels of a page with a byte each, top row first. */
+export interface GreyPixels {
+  data: Buffer;
+  info: { width: number; height: number; channels: 1 };
+}
+
 // One picture at a time and no cache: memory matters more than speed here.
 sharp.cache(false);
 sharp.concurrency(1);
@@ -72,6 +101,11 @@ function bmpFrame(file: Buffer, limits: ExtractionLimits): () => Sharp {
 /** @returns the factor by which a small picture is enlarged. @param width in pixels */
 export function enlargement(width: number): number {
   return width < OCR_MIN_WIDTH ? Math.min(3, OCR_MIN_WIDTH / width) : 1;
+}
+
+export async function greyPixels(picture: Sharp): Promise<GreyPixels> {
+  const { data, info } = await picture.toColourspace('b-w').raw().toBuffer({ resolveWithObject: true });
+  return { data, info: { width: info.width, height: info.height, channels: 1 } };
 }
 
 /** Makes a frame upright, grey, on white, and of a size that OCR reads well. @throws ExtractionError E2001 not decodable */

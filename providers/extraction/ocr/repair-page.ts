@@ -1,5 +1,5 @@
 import sharp, { type Sharp } from 'sharp';
-import type { PageImage } from './picture.js';
+import { type Box, greyPixels, type PageImage } from './picture.js';
 import { findTilt } from './tilt.js';
 
 /** Degrees. The engine reads lines that are less tilted as well as level ones. */
@@ -16,18 +16,8 @@ const MAX_SHADOW = 40;
 /** The grey that paper gets. */
 const PAPER = 235;
 
-/** A box in pixels. */
-export interface Box {
-  x0: number;
-  y0: number;
-  x1: number;
-  y1: number;
-}
-
 /** A page with level lines, and without specks and shadows, as the engine reads it best. */
 export interface RepairedPage extends PageImage {
-  /** Whether the lines ran from top to bottom. Then the page may be upside down now. */
-  wasSideways: boolean;
   /** @returns where a box of this picture is on the page as it was */
   onPage(box: Box): Box;
 }
@@ -46,11 +36,11 @@ export async function repairPage(
   const { degrees, sideways } = await findTilt(clean.png);
   const turn = (sideways ? 90 : 0) + (Math.abs(degrees) >= MIN_TILT ? degrees : 0);
   const kept = keepSpecks && smooth !== page ? await inEvenLight(page) : clean;
-  return { ...(await turnPage(kept, turn)), wasSideways: sideways };
+  return turnPage(kept, turn);
 }
 
 /** @param degrees clockwise */
-export async function turnPage(page: PageImage, degrees: number): Promise<Omit<RepairedPage, 'wasSideways'>> {
+export async function turnPage(page: PageImage, degrees: number): Promise<RepairedPage> {
   if (degrees === 0) return { ...page, onPage: (box) => box };
   const turned = await encode(sharp(page.png).rotate(degrees, { background: 'white' }));
   return { ...turned, onPage: (box) => turnBack(box, degrees, turned, page) };
@@ -68,30 +58,24 @@ async function encode(picture: Sharp): Promise<PageImage> {
 /** @returns the page as if the light had been the same everywhere */
 async function inEvenLight(page: PageImage): Promise<PageImage> {
   const { png } = page;
-  const light = await grey(sharp(png).resize({ width: LIGHT_WIDTH, kernel: 'linear' })).then(({ data, info }) =>
-    grey(sharp(data, { raw: info }).median(7)),
+  const light = await greyPixels(sharp(png).resize({ width: LIGHT_WIDTH, kernel: 'linear' })).then(({ data, info }) =>
+    greyPixels(sharp(data, { raw: info }).median(7)),
   );
   // Some pixels are pictures, or the edge of the table.
   const levels = Uint8Array.from(light.data).sort();
   const share = (part: number) => levels[Math.floor(part * (levels.length - 1))]!;
   if (share(0.95) - share(0.05) < MAX_SHADOW) return page;
-  const { data, info } = await grey(sharp(png));
+  const { data, info } = await greyPixels(sharp(png));
   const size = { width: info.width, height: info.height, fit: 'fill', kernel: 'linear' } as const;
-  const { data: paper } = await grey(sharp(light.data, { raw: light.info }).blur(2).resize(size));
+  const { data: paper } = await greyPixels(sharp(light.data, { raw: light.info }).blur(2).resize(size));
   for (let at = 0; at < data.length; at++)
     data[at] = Math.min(255, Math.round((data[at]! * PAPER) / Math.max(1, paper[at]!)));
   return encode(sharp(data, { raw: info }));
 }
 
-/** The pixels of a picture with a byte each. */
-async function grey(picture: Sharp): Promise<{ data: Buffer; info: { width: number; height: number; channels: 1 } }> {
-  const { data, info } = await picture.toColourspace('b-w').raw().toBuffer({ resolveWithObject: true });
-  return { data, info: { width: info.width, height: info.height, channels: 1 } };
-}
-
 /** @returns the share of pixels that are darker, or lighter, than all eight around them */
 async function specksOf(png: Buffer): Promise<number> {
-  const { data, info } = await grey(sharp(png));
+  const { data, info } = await greyPixels(sharp(png));
   const { width, height } = info;
   const around = [-width - 1, -width, -width + 1, -1, 1, width - 1, width, width + 1];
   let specks = 0;

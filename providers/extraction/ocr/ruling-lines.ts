@@ -1,11 +1,5 @@
 import sharp from 'sharp';
-
-/** Grey pixels of a page, top row first. */
-interface Pixels {
-  data: Uint8Array;
-  width: number;
-  height: number;
-}
+import { type GreyPixels, greyPixels } from './picture.js';
 
 /** Strokes of letters are shorter than this: twice the height of large print at 210 dpi. */
 const MIN_RUN = 80;
@@ -24,19 +18,19 @@ const INK = 0.7;
 export async function eraseRulingLines(png: Buffer): Promise<Buffer> {
   const image = sharp(png);
   const { density } = await image.metadata();
-  const { data, info } = await image.grayscale().raw().toBuffer({ resolveWithObject: true });
+  const { data, info } = await greyPixels(image);
   const paper = medianOf(data);
-  const lines = findLines({ data, width: info.width, height: info.height }, paper * INK);
+  const lines = findLines({ data, info }, paper * INK);
   for (let at = 0; at < data.length; at++) if (lines[at]) data[at] = paper;
-  return sharp(data, { raw: { width: info.width, height: info.height, channels: 1 } })
+  return sharp(data, { raw: info })
     .png({ compressionLevel: 1 })
     .withMetadata({ density: density ?? 200 })
     .toBuffer();
 }
 
 /** @returns for each pixel, whether it is part of a long straight stroke or its edge */
-function findLines(page: Pixels, ink: number): Uint8Array {
-  const { width, height } = page;
+function findLines(page: GreyPixels, ink: number): Uint8Array {
+  const { width, height } = page.info;
   const found = new Uint8Array(width * height);
   for (let y = 0; y < height; y++)
     scanLine(page, { start: y * width, step: 1, across: width, length: width }, ink, found);
@@ -46,7 +40,7 @@ function findLines(page: Pixels, ink: number): Uint8Array {
 
 /** @param line its first pixel, the distance of its pixels, and the distance to the line beside it, in offsets */
 function scanLine(
-  { data }: Pixels,
+  { data }: GreyPixels,
   { start, step, across, length }: { start: number; step: number; across: number; length: number },
   ink: number,
   found: Uint8Array,

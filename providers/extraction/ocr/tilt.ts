@@ -1,4 +1,5 @@
 import sharp from 'sharp';
+import { greyPixels } from './picture.js';
 
 /** The page is shrunk to this width in pixels, which averages the grain of the paper away. */
 const WIDTH = 620;
@@ -23,11 +24,8 @@ export interface Tilt {
 
 /** Finds the direction in which the rows of pixels are either full of ink or empty: that of the lines. @param png grey */
 export async function findTilt(png: Buffer): Promise<Tilt> {
-  const { data, info } = await sharp(png)
-    .resize({ width: WIDTH, withoutEnlargement: true, kernel: 'linear' })
-    .grayscale()
-    .raw()
-    .toBuffer({ resolveWithObject: true });
+  const shrunk = sharp(png).resize({ width: WIDTH, withoutEnlargement: true, kernel: 'linear' });
+  const { data, info } = await greyPixels(shrunk);
   const ink = inkOf(data, info);
   const along = steepest(ink, info);
   // A page that is turned by 90 degrees has its lines from top to bottom.

@@ -1,4 +1,4 @@
-import type { Box } from '../repair-page.js';
+import type { Box } from '../picture.js';
 
 /** A box around pixels that are connected. `x1` and `y1` are the first column and row after it. */
 export interface Area extends Box {

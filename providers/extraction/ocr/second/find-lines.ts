@@ -1,8 +1,8 @@
-import { type InferenceSession, Tensor } from 'onnxruntime-node';
+import type { InferenceSession } from 'onnxruntime-node';
 import sharp from 'sharp';
-import type { Box } from '../repair-page.js';
+import { type Box, type GreyPixels, greyPixels } from '../picture.js';
 import { type Area, areasOf } from './areas.js';
-import { type GreyPage, inThreeColours } from './grey-page.js';
+import { runModel } from './run-model.js';
 
 /** Pixels of a page in which lines are looked for. More take more time and memory, and find hardly more. */
 const PIXELS = 1_100_000;
@@ -26,29 +26,22 @@ export interface LinePlace {
 }
 
 /** Finds the lines of a page whose lines are level. */
-export async function findLines(session: InferenceSession, page: GreyPage): Promise<LinePlace[]> {
-  const scale = Math.min(1, Math.sqrt(PIXELS / (page.width * page.height)));
-  const width = multiple(page.width * scale);
-  const height = multiple(page.height * scale);
-  const pixels = await sharp(page.data, { raw: { width: page.width, height: page.height, channels: 1 } })
-    .resize({ width, height, fit: 'fill', kernel: 'linear' })
-    .toColourspace('b-w')
-    .raw()
-    .toBuffer();
-  const input = new Tensor('float32', inThreeColours(pixels), [1, 3, height, width]);
-  const output = (await session.run({ [session.inputNames[0]!]: input }))[session.outputNames[0]!]!;
-  const areas = areasOf(output.data as Float32Array, width, height, PIXEL);
-  output.dispose();
+export async function findLines(session: InferenceSession, { data, info }: GreyPixels): Promise<LinePlace[]> {
+  const scale = Math.min(1, Math.sqrt(PIXELS / (info.width * info.height)));
+  const width = multiple(info.width * scale);
+  const height = multiple(info.height * scale);
+  const shrunk = await greyPixels(sharp(data, { raw: info }).resize({ width, height, fit: 'fill', kernel: 'linear' }));
+  const areas = await runModel(session, shrunk, (levels) => areasOf(levels, width, height, PIXEL));
   return areas
     .filter((area) => area.mean >= LINE && Math.min(area.x1 - area.x0, area.y1 - area.y0) >= MIN_SIDE)
     .slice(0, MAX_LINES)
-    .map((area) => placeOf(area, page, { x: page.width / width, y: page.height / height }));
+    .map((area) => placeOf(area, info, { x: info.width / width, y: info.height / height }));
 }
 
 const multiple = (pixels: number) => Math.max(STRIDE, Math.round(pixels / STRIDE) * STRIDE);
 
 /** @param factor pixels of the page for each pixel of the model's picture */
-function placeOf({ x0, y0, x1, y1 }: Area, page: GreyPage, factor: { x: number; y: number }): LinePlace {
+function placeOf({ x0, y0, x1, y1 }: Area, page: GreyPixels['info'], factor: { x: number; y: number }): LinePlace {
   const growth = ((x1 - x0) * (y1 - y0) * GROWTH) / (2 * (x1 - x0 + y1 - y0));
   const onPage = (by: number): Box => ({
     x0: Math.max(0, Math.round((x0 - by) * factor.x)),

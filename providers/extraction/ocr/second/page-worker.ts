@@ -1,3 +1,4 @@
+import sharp from 'sharp';
 import type { OcrPage } from '../../../../domain/ai-jobs/features.js';
 import { type ExtractionFailure, failureOf } from '../../../../domain/extraction.js';
 import type { OcrLanguage } from '../../../../domain/ocr-languages.js';
@@ -5,18 +6,16 @@ import type { ExtractionLimits } from '../../limits.js';
 import { cleanText, countLetters } from '../../plain-text.js';
 import type { RecognizedLine } from '../engine.js';
 import { openPages } from '../open-pages.js';
-import { type Box, repairPage, turnPage } from '../repair-page.js';
-import { toPage } from '../to-page.js';
+import { type Box, type GreyPixels, greyPixels, type ScannedFile } from '../picture.js';
+import { repairPage, turnPage } from '../repair-page.js';
+import { linesOfText, textOf, toPage } from '../to-page.js';
 import { alphabetOf } from './alphabet.js';
 import { findLines } from './find-lines.js';
-import { type GreyPage, greyPage } from './grey-page.js';
 import { loadModels, type Models } from './models.js';
 import { readLine } from './read-line.js';
 import { inReadingOrder, type Row } from './reading-order.js';
 
-export interface SecondTask {
-  path: string;
-  kind: 'pdf' | 'image';
+export interface SecondTask extends ScannedFile {
   /** From 1. */
   page: number;
   limits: ExtractionLimits;
@@ -31,23 +30,21 @@ export interface SecondTask {
 const MIN_CONFIDENCE = 0.5;
 /** A line with so much, and so many letters, is certainly text. */
 const [SURE, SURE_LETTERS] = [75, 3];
-/** Share of a page's lines that are sure. Where they are fewer, it is a picture of things, on which only these are text. */
-const SURE_SHARE = 0.5;
 
 let models: Promise<Models> | undefined;
 
 /** The work of the process of the second recogniser: it reads a page that the first one has hardly read. */
 export default async function run(task: SecondTask): Promise<OcrPage | ExtractionFailure> {
   try {
-    const pages = await openPages(task.path, task.kind, task.limits);
+    const pages = await openPages(task, task.limits);
     const image = await pages.image(task.page).finally(() => pages.close());
     const level = await repairPage(image, { keepSpecks: true });
     const turned = await turnPage(level, task.upsideDown ? 180 : 0);
     models ??= loadModels(task.models);
-    const paragraphs = await readPage(await models, await greyPage(turned.png), task.language);
+    const paragraphs = await readPage(await models, await greyPixels(sharp(turned.png)), task.language);
     const lines = paragraphs.flat();
     const letters = lines.reduce((sum, { text }) => sum + text.length, 0);
-    const text = paragraphs.map((paragraph) => paragraph.map((line) => line.text).join('\n')).join('\n\n');
+    const text = textOf(paragraphs);
     const confidence = lines.reduce((sum, line) => sum + line.confidence * line.text.length, 0) / letters;
     const onPage = (box: Box) => level.onPage(turned.onPage(box));
     return toPage(task.page, { text, confidence, lines }, image, { onPage });
@@ -59,7 +56,7 @@ export default async function run(task: SecondTask): Promise<OcrPage | Extractio
 /** @returns the lines of each paragraph, with their confidence of 100 */
 async function readPage(
   { findsLines, readsLines, file }: Models,
-  page: GreyPage,
+  page: GreyPixels,
   language: OcrLanguage,
 ): Promise<RecognizedLine[][]> {
   const alphabet = alphabetOf(file, language);
@@ -77,9 +74,7 @@ async function readPage(
     for (const row of rows) lines.push(...(await readRow(row)));
     paragraphs.push(lines);
   }
-  const all = paragraphs.flat();
-  const isPage = all.filter(isSure).length >= all.length * SURE_SHARE;
-  return paragraphs.map((lines) => (isPage ? lines : lines.filter(isSure))).filter((lines) => lines.length > 0);
+  return linesOfText(paragraphs, isSure);
 }
 
 const isSure = ({ text, confidence }: RecognizedLine) => confidence >= SURE && countLetters(text) >= SURE_LETTERS;

@@ -1,8 +1,8 @@
-import { type InferenceSession, Tensor } from 'onnxruntime-node';
+import type { InferenceSession } from 'onnxruntime-node';
 import sharp from 'sharp';
-import type { Box } from '../repair-page.js';
+import { type Box, type GreyPixels, greyPixels } from '../picture.js';
 import type { Alphabet } from './alphabet.js';
-import { type GreyPage, inThreeColours } from './grey-page.js';
+import { runModel } from './run-model.js';
 
 /** In pixels: lines are read in this height, and shorter ones with nothing after them. */
 const [HEIGHT, MIN_WIDTH] = [48, 320];
@@ -17,25 +17,19 @@ export interface ReadLine {
 export async function readLine(
   session: InferenceSession,
   alphabet: Alphabet,
-  page: GreyPage,
+  page: GreyPixels,
   { x0, y0, x1, y1 }: Box,
 ): Promise<ReadLine> {
   const [width, height] = [x1 - x0, y1 - y0];
   const letters = Math.ceil((width * HEIGHT) / height);
-  const line = await sharp(page.data, { raw: { width: page.width, height: page.height, channels: 1 } })
+  const line = sharp(page.data, { raw: page.info })
     .extract({ left: x0, top: y0, width, height })
     .resize({ width: letters, height: HEIGHT, fit: 'fill', kernel: 'linear' })
     // Half of black and white is 0 for the model: nothing.
-    .extend({ right: Math.max(0, MIN_WIDTH - letters), background: '#808080' })
-    .toColourspace('b-w')
-    .raw()
-    .toBuffer();
-  const input = new Tensor('float32', inThreeColours(line), [1, 3, HEIGHT, line.length / HEIGHT]);
-  const output = (await session.run({ [session.inputNames[0]!]: input }))[session.outputNames[0]!]!;
-  const [, steps, characters] = output.dims as [number, number, number];
-  const read = decode(output.data as Float32Array, steps, characters, alphabet);
-  output.dispose();
-  return read;
+    .extend({ right: Math.max(0, MIN_WIDTH - letters), background: '#808080' });
+  return runModel(session, await greyPixels(line), (probabilities, [, steps, characters]) =>
+    decode(probabilities, steps!, characters!, alphabet),
+  );
 }
 
 /** Takes the most probable character of each step; a repeated one counts once. */

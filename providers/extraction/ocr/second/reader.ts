@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import type { OcrPage } from '../../../../domain/ai-jobs/features.js';
 import type { ExtractionFailure } from '../../../../domain/extraction.js';
-import type { OcrLanguage } from '../../../../domain/ocr-languages.js';
 import { createProcessPool } from '../../../isolation/pool.js';
-import type { ExtractionLimits } from '../../limits.js';
 import { countLetters } from '../../plain-text.js';
 import { runOnFile } from '../../run-on-file.js';
 import { knowsLanguage } from './alphabet.js';
@@ -11,23 +9,21 @@ import { findModels, MODELS_FOLDER } from './models.js';
 import type { SecondTask } from './page-worker.js';
 
 export interface SecondReaderOptions {
-  /** The models are in a folder of it, when they have been fetched. */
+  /** Holds the data of languages other than English, and the models of the second recogniser when they have been fetched. */
   languagesDir: string;
-  /** For one page. */
+  /** For one page, without waiting for a process. */
   timeoutMs: number;
+  /** How long an idle process waits for the next page. */
   idleMs?: number | undefined;
-  log: { warn(details: object, message: string): void };
+  /** Hears of failures that do not fail a page. */
+  log?: { warn(details: object, message: string): void } | undefined;
 }
 
 /** A page that the first recogniser has read, and what it has learned of it. */
-export interface DoubtfulPage {
-  path: string;
-  kind: 'pdf' | 'image';
-  limits: ExtractionLimits;
-  language: OcrLanguage;
-  org?: string | undefined;
+export interface DoubtfulPage extends Omit<SecondTask, 'page' | 'models'> {
   first: OcrPage;
-  upsideDown: boolean;
+  /** Whose page it is. */
+  org?: string | undefined;
 }
 
 /** Reads pages that the first recogniser is not sure of. */
@@ -70,7 +66,7 @@ export function createSecondReader({ languagesDir, timeoutMs, idleMs, log }: Sec
         return countLetters(second.text) >= countLetters(first.text) * MIN_LETTERS ? second : first;
       } catch (error) {
         signal.throwIfAborted();
-        log.warn(
+        log?.warn(
           { reason: (error as Error).message },
           'the second recogniser failed, and the text of the first stands',
         );

@@ -1,4 +1,4 @@
-import type { Box } from '../repair-page.js';
+import type { Box } from '../picture.js';
 import type { LinePlace } from './find-lines.js';
 
 /** Lines of a column of prose are wider than this, in their heights; cells of a table are narrower. */
