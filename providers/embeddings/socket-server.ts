@@ -15,9 +15,8 @@ type Kind = keyof typeof QUEUE;
  * @param queue texts that may wait, by kind
  */
 export function createEmbeddingServer(embedder: Embedder, queue: Record<Kind, number> = QUEUE): Server {
-  const waiting = { documents: 0, query: 0 };
-  /** By organisation. */
-  const waitingOf = { documents: new Map<string, number>(), query: new Map<string, number>() };
+  /** Texts by organisation. Those that name none are one. */
+  const waiting = { documents: new Map<string | undefined, number>(), query: new Map<string | undefined, number>() };
 
   async function embed(kind: Kind, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const texts = await readTexts(request);
@@ -25,8 +24,9 @@ export function createEmbeddingServer(embedder: Embedder, queue: Record<Kind, nu
     const org = orgOf(request);
     // A full queue still accepts a request of an organisation that has no texts in it, and a request larger than the queue
     // when nothing waits.
-    const own = org === undefined ? waiting[kind] : (waitingOf[kind].get(org) ?? 0);
-    if (own > 0 && waiting[kind] + texts.length > queue[kind]) {
+    const all = [...waiting[kind].values()].reduce((sum, count) => sum + count, 0);
+    const own = org === undefined ? all : (waiting[kind].get(org) ?? 0);
+    if (own > 0 && all + texts.length > queue[kind]) {
       return void response.writeHead(STATUS.busy).end('Too many texts are waiting for the embedding model.');
     }
     const disconnected = new AbortController();
@@ -47,11 +47,9 @@ export function createEmbeddingServer(embedder: Embedder, queue: Record<Kind, nu
   }
 
   function count(kind: Kind, change: number, org: string | undefined): void {
-    waiting[kind] += change;
-    if (org === undefined) return;
-    const own = (waitingOf[kind].get(org) ?? 0) + change;
-    if (own === 0) waitingOf[kind].delete(org);
-    else waitingOf[kind].set(org, own);
+    const own = (waiting[kind].get(org) ?? 0) + change;
+    if (own === 0) waiting[kind].delete(org);
+    else waiting[kind].set(org, own);
   }
 
   const server = createServer((request, response) => {
