@@ -34,8 +34,8 @@ export class Participants {
     this.names = names;
   }
 
-  add(participant: Participant): void {
-    this.current.push(participant);
+  add(participant: Partial<Participant> & Pick<Participant, 'role' | 'clause'>): void {
+    this.current.push({ entity: null, group: null, isPlural: false, isPlace: false, ...participant });
   }
 
   endSentence(): void {

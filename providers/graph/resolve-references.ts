@@ -64,8 +64,7 @@ export class Discourse {
   }
 
   private addGroup(group: readonly Mention[] | undefined, role: Role['role'], clause: number): void {
-    if (group && group.length > 1)
-      this.participants.add({ entity: null, group, role, clause, isPlural: true, isPlace: false });
+    if (group && group.length > 1) this.participants.add({ group, role, clause, isPlural: true });
   }
 
   private add(noun: Noun, role: Role['role'], clause: number): void {
@@ -73,21 +72,13 @@ export class Discourse {
     // "the Norwegians", "the British"
     const isPeople = isName && !entity && noun.determiner === 'the';
     if (entity?.type === 'date' || (!entity && noun.noun === '' && noun.pronoun === '' && !isPeople)) return;
-    const single = { group: null, clause };
-    if (possessor?.entity)
-      this.participants.add({
-        ...single,
-        entity: possessor.entity,
-        role: 'oblique',
-        isPlural: false,
-        isPlace: false,
-      });
+    if (possessor?.entity) this.participants.add({ entity: possessor.entity, role: 'oblique', clause });
     // "each table" and "no airport" are nothing that "it" could be.
     const isPlural = noun.isPlural || isPeople || /^(each|every|no|any|all)$/.test(noun.determiner);
     // "its largest tributary" is not what "it" means later.
     const isOwned = possessor !== null && !isName;
     const isPlace = role === 'oblique' && LOCATIVE.test(noun.preposition);
-    if (!noun.group) this.participants.add({ ...single, entity: isOwned ? null : entity, role, isPlural, isPlace });
+    if (!noun.group) this.participants.add({ entity: isOwned ? null : entity, role, clause, isPlural, isPlace });
     this.introduce(noun, role);
     if (entity) this.names.learn(entity, { isName, isSubject: role === 'subject' });
   }
