@@ -74,33 +74,29 @@ const DOUBTFUL = 92;
 const UPSIDE_DOWN = 45;
 
 /** Reads a page, and once more upside down when it seems to be so. */
-async function readUpright(page: RepairedPage, task: PageTask): Promise<Reading & { upsideDown: boolean }> {
-  const first = { ...(await readPicture(page, task)), upsideDown: false };
+async function readUpright(page: RepairedPage, task: PageTask): Promise<Reading> {
+  const first = { recognized: await recognize(page, task), repaired: page, upsideDown: false };
   if (first.recognized.isBlank || first.recognized.confidence >= UPSIDE_DOWN) return first;
-  const { onPage, ...turned } = await turnPage(page, 180);
-  const second = await readPicture({ ...turned, onPage: (box) => page.onPage(onPage(box)) }, task);
-  return second.recognized.confidence > first.recognized.confidence ? { ...second, upsideDown: true } : first;
+  const turned = await turnPage(page, 180);
+  const recognized = await recognize(turned, task);
+  return recognized.confidence > first.recognized.confidence
+    ? { recognized, repaired: turned, upsideDown: true }
+    : first;
 }
 
 interface Reading {
   recognized: Recognized;
   /** The picture that was read. */
-  repaired: Pick<RepairedPage, 'width' | 'height' | 'onPage'>;
-}
-
-async function readPicture(
-  repaired: Pick<RepairedPage, 'png' | 'width' | 'height' | 'onPage'>,
-  task: PageTask,
-): Promise<Reading> {
-  const png = task.eraseLines ? await eraseRulingLines(repaired.png) : repaired.png;
-  return { recognized: await recognize(png, task), repaired };
+  repaired: RepairedPage;
+  upsideDown: boolean;
 }
 
 /** One engine at a time, because each language takes memory. */
 async function recognize(
-  png: Buffer,
-  { language = DEFAULT_OCR_LANGUAGE, languageData }: PageTask,
+  page: RepairedPage,
+  { language = DEFAULT_OCR_LANGUAGE, languageData, eraseLines }: PageTask,
 ): Promise<Recognized> {
+  const png = eraseLines ? await eraseRulingLines(page.png) : page.png;
   if (engine && engine.language !== language) {
     const { reader: other } = engine;
     engine = undefined;

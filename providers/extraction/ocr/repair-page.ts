@@ -36,14 +36,14 @@ export async function repairPage(
   const { degrees, sideways } = await findTilt(clean.png);
   const turn = (sideways ? 90 : 0) + (Math.abs(degrees) >= MIN_TILT ? degrees : 0);
   const kept = keepSpecks && smooth !== page ? await inEvenLight(page) : clean;
-  return turnPage(kept, turn);
+  return turnPage({ ...kept, onPage: (box) => box }, turn);
 }
 
 /** @param degrees clockwise */
-export async function turnPage(page: PageImage, degrees: number): Promise<RepairedPage> {
-  if (degrees === 0) return { ...page, onPage: (box) => box };
+export async function turnPage(page: RepairedPage, degrees: number): Promise<RepairedPage> {
+  if (degrees === 0) return page;
   const turned = await encode(sharp(page.png).rotate(degrees, { background: 'white' }));
-  return { ...turned, onPage: (box) => turnBack(box, degrees, turned, page) };
+  return { ...turned, onPage: (box) => page.onPage(turnBack(box, degrees, turned, page)) };
 }
 
 async function encode(picture: Sharp): Promise<PageImage> {

@@ -23,7 +23,7 @@ export function toPage(
   page: number,
   { text, confidence, lines }: Pick<Recognized, 'text' | 'confidence' | 'lines'>,
   { width, height }: PageImage,
-  { onPage }: Pick<RepairedPage, 'onPage'>,
+  { onPage }: RepairedPage,
 ): OcrPage {
   const share = (pixels: number, total: number) => round(Math.min(1, Math.max(0, pixels / total)));
   return {

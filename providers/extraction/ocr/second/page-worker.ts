@@ -6,7 +6,7 @@ import type { ExtractionLimits } from '../../limits.js';
 import { cleanText, countLetters } from '../../plain-text.js';
 import type { RecognizedLine } from '../engine.js';
 import { openPages } from '../open-pages.js';
-import { type Box, type GreyPixels, greyPixels, type ScannedFile } from '../picture.js';
+import { type GreyPixels, greyPixels, type ScannedFile } from '../picture.js';
 import { repairPage, turnPage } from '../repair-page.js';
 import { linesOfText, textOf, toPage } from '../to-page.js';
 import { alphabetOf } from './alphabet.js';
@@ -46,8 +46,7 @@ export default async function run(task: SecondTask): Promise<OcrPage | Extractio
     const letters = lines.reduce((sum, { text }) => sum + text.length, 0);
     const text = textOf(paragraphs);
     const confidence = lines.reduce((sum, line) => sum + line.confidence * line.text.length, 0) / letters;
-    const onPage = (box: Box) => level.onPage(turned.onPage(box));
-    return toPage(task.page, { text, confidence, lines }, image, { onPage });
+    return toPage(task.page, { text, confidence, lines }, image, turned);
   } catch (error) {
     return failureOf(error);
   }
