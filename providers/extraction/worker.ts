@@ -74,6 +74,8 @@ async function parse(
   switch (kind) {
     case 'pdf':
       return (await import('./formats/pdf.js')).extractPdf(path, limits);
+    case 'xls':
+      return (await import('./formats/xls.js')).extractXls(path);
     case 'xlsx':
       return (await import('./formats/xlsx.js')).extractXlsx(path, limits);
     case 'ods':
@@ -86,14 +88,11 @@ async function parse(
       return (await import('./formats/office.js')).extractOffice(path, kind, limits);
     case 'doc':
       return (await import('./formats/doc.js')).extractDoc(path);
-    case 'xls':
-      return (await import('./formats/xls.js')).extractXls(path);
     case 'epub':
       return (await import('./formats/epub.js')).extractEpub(path, limits);
     case 'eml':
-      return (await import('./formats/eml.js')).extractEml(path, limits, parseAttachment);
     case 'msg':
-      return (await import('./formats/msg.js')).extractMsg(path, limits, parseAttachment);
+      return (await import('./formats/mail.js')).extractMail(path, kind, limits, parseAttachment);
     case 'csv':
       return (await import('./formats/csv.js')).extractCsv(path);
     case 'html':

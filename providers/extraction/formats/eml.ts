@@ -1,42 +1,41 @@
-import { readFile } from 'node:fs/promises';
 import PostalMime, { type Address, type Email } from 'postal-mime';
-import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
-import type { ExtractionLimits } from '../limits.js';
-import { attachmentName, type ParseAttachment, readMail } from './mail.js';
+import { ExtractionError } from '../../../domain/extraction.js';
+import type { Mail } from './mail.js';
 
 /** Levels of multipart. Programs write four or five. */
 const MAX_NESTING = 50;
 
 /**
  * An e-mail in the internet's format (RFC 5322, MIME).
- * @throws ExtractionError as `readMail`, and E2003 when its parts are nested too deeply
+ * @throws ExtractionError E2001 damaged, E2003 when its parts are nested too deeply
  */
-export async function extractEml(path: string, limits: ExtractionLimits, parse: ParseAttachment): Promise<Extraction> {
-  const mail = await PostalMime.parse(await readFile(path), {
+export async function readEml(file: Buffer): Promise<Mail> {
+  const mail = await PostalMime.parse(file, {
     // Attached e-mails are read as attachments, so that their text is not taken for this e-mail's.
     forceRfc822Attachments: true,
     maxNestingDepth: MAX_NESTING,
   }).catch((error: Error) => {
     throw new ExtractionError(/^Maximum/.test(error.message) ? 'E2003' : 'E2001');
   });
-  return readMail(
-    {
-      subject: mail.subject,
-      headers: [
-        ['From', namesOf(mail.from && [mail.from])],
-        ['To', namesOf(mail.to)],
-        ['Cc', namesOf(mail.cc)],
-        ['Date', mail.date],
-        ['Subject', mail.subject],
-      ],
-      text: mail.text,
-      html: mail.html,
-      attachments: mail.attachments.filter((part) => !isEmbedded(part, mail)).map(fileOf),
-    },
-    path,
-    limits,
-    parse,
-  );
+  return {
+    subject: mail.subject,
+    headers: [
+      ['From', namesOf(mail.from && [mail.from])],
+      ['To', namesOf(mail.to)],
+      ['Cc', namesOf(mail.cc)],
+      ['Date', mail.date],
+      ['Subject', mail.subject],
+    ],
+    text: mail.text,
+    html: mail.html,
+    attachments: mail.attachments
+      .filter((part) => !isEmbedded(part, mail))
+      .map(({ filename, mimeType, content }) => ({
+        name: filename,
+        extension: mimeType === 'message/rfc822' ? '.eml' : '',
+        content: new Uint8Array(content as ArrayBuffer),
+      })),
+  };
 }
 
 type Part = Email['attachments'][number];
@@ -44,11 +43,6 @@ type Part = Email['attachments'][number];
 /** A picture that the HTML shows, such as a logo. */
 const isEmbedded = ({ mimeType, related }: Part, { html }: Email) =>
   Boolean(related && html && mimeType.startsWith('image/'));
-
-function fileOf({ filename, mimeType, content }: Part, index: number) {
-  const fallback = `attachment-${index + 1}${mimeType === 'message/rfc822' ? '.eml' : ''}`;
-  return { name: attachmentName(filename, fallback), content: new Uint8Array(content as ArrayBuffer) };
-}
 
 function namesOf(addresses: readonly Address[] = []): string {
   return addresses

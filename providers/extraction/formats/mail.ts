@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import {
@@ -22,7 +22,12 @@ export interface Mail {
   headers: [name: string, value: string | undefined][];
   text: string | undefined;
   html: string | undefined;
-  attachments: { name: string; content: Uint8Array }[];
+  attachments: {
+    name: string | null | undefined;
+    /** Of an e-mail, which may have no name. */
+    extension?: string | undefined;
+    content: Uint8Array;
+  }[];
 }
 
 /** Parses an attachment. @throws ExtractionError when the file is at fault, or is nested too deeply */
@@ -46,17 +51,20 @@ const REASONS: Partial<Record<ItemErrorCode, string>> = {
 };
 
 /**
- * The text of an e-mail: headers, body, and the text of its attachments. Attachments that have no text, or need OCR, are
+ * The text of an e-mail in the format of the internet or of Outlook: headers, body, and the text of its attachments. Attachments that have no text, or need OCR, are
  * listed with the reason.
  * @param path of the e-mail; attachments are written beside it while they are parsed
- * @throws ExtractionError E2003 with too many attachments, or an HTML body that is nested too deeply
+ * @throws ExtractionError E2001 damaged, E2003 with too many attachments, or parts or HTML that are nested too deeply
  */
-export async function readMail(
-  mail: Mail,
+export async function extractMail(
   path: string,
+  kind: 'eml' | 'msg',
   limits: ExtractionLimits,
   parse: ParseAttachment,
 ): Promise<Extraction> {
+  const file = await readFile(path);
+  const mail =
+    kind === 'eml' ? await (await import('./eml.js')).readEml(file) : (await import('./msg.js')).readMsg(file);
   const { attachments } = mail;
   if (attachments.length > MAX_ATTACHMENTS) {
     const detail = `It has ${attachments.length} attachments; at most ${MAX_ATTACHMENTS} are allowed.`;
@@ -64,7 +72,8 @@ export async function readMail(
   }
   const sections = underHeaders(mail, bodySections(mail));
   const unread: string[] = [];
-  for (const { name, content } of attachments) {
+  for (const [index, { name: stated, extension = '', content }] of attachments.entries()) {
+    const name = lineOf(stated).slice(0, 200) || `attachment-${index + 1}${extension}`;
     const read = await readAttachment(name, content, path, limits, parse);
     sections.push(...read.sections.map((section) => inAttachment(section, name)));
     if (read.missing) unread.push(`${name} (${read.missing})`);
@@ -122,9 +131,8 @@ function inAttachment(section: ExtractedSection, name: string): ExtractedSection
 
 /** Header values and file names come from the sender. */
 const MAX_LINE = 1_000;
-const lineOf = (value = '') => cleanText(value).replace(/\s+/g, ' ').trim().slice(0, MAX_LINE);
-
-/** @param name as the e-mail gives it */
-export function attachmentName(name: string | null | undefined, fallback: string): string {
-  return lineOf(name ?? '').slice(0, 200) || fallback;
-}
+const lineOf = (value: string | null = '') =>
+  cleanText(value ?? '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_LINE);

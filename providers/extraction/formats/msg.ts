@@ -1,41 +1,35 @@
-import { readFile } from 'node:fs/promises';
 import msgreader, { type FieldsData } from '@kenjiuno/msgreader';
 import iconv from 'iconv-lite';
-import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
-import type { ExtractionLimits } from '../limits.js';
-import { attachmentName, type ParseAttachment, readMail } from './mail.js';
+import { ExtractionError } from '../../../domain/extraction.js';
+import type { Mail } from './mail.js';
 
 const { default: MsgReader } = msgreader;
 type Reader = InstanceType<typeof MsgReader>;
 
-/**
- * A message of Outlook.
- * @throws ExtractionError as `readMail`, and E2001 damaged
- */
-export async function extractMsg(path: string, limits: ExtractionLimits, parse: ParseAttachment): Promise<Extraction> {
-  const { reader, message } = open(await readFile(path));
+/** A message of Outlook. @throws ExtractionError E2001 damaged */
+export function readMsg(file: Buffer): Mail {
+  const { reader, message } = open(file);
   const { recipients = [] } = message;
   const to = (type: 'to' | 'cc') => recipients.filter(({ recipType = 'to' }) => recipType === type).map(person);
-  return readMail(
-    {
-      subject: message.subject,
-      headers: [
-        ['From', person({ name: message.senderName, email: message.senderSmtpAddress ?? message.senderEmail })],
-        ['To', to('to').join(', ')],
-        ['Cc', to('cc').join(', ')],
-        ['Date', dateOf(message)],
-        ['Subject', message.subject],
-      ],
-      text: message.body,
-      html: htmlOf(message),
-      attachments: (message.attachments ?? [])
-        .filter(({ attachmentHidden }) => !attachmentHidden)
-        .map((attachment, index) => fileOf(reader, attachment, index)),
-    },
-    path,
-    limits,
-    parse,
-  );
+  return {
+    subject: message.subject,
+    headers: [
+      ['From', person({ name: message.senderName, email: message.senderSmtpAddress ?? message.senderEmail })],
+      ['To', to('to').join(', ')],
+      ['Cc', to('cc').join(', ')],
+      ['Date', dateOf(message)],
+      ['Subject', message.subject],
+    ],
+    text: message.body,
+    html: htmlOf(message),
+    attachments: (message.attachments ?? [])
+      .filter(({ attachmentHidden }) => !attachmentHidden)
+      .map((attachment) => ({
+        name: attachment.fileName ?? attachment.fileNameShort ?? attachment.name,
+        extension: attachment.innerMsgContent ? '.msg' : '',
+        content: reader.getAttachment(attachment).content,
+      })),
+  };
 }
 
 interface Opened {
@@ -85,15 +79,6 @@ function htmlOf({ html, bodyHtml, internetCodepage = 65001 }: FieldsData): strin
   if (!html) return bodyHtml;
   const encoding = internetCodepage === 65001 ? 'utf-8' : `cp${internetCodepage}`;
   return iconv.decode(Buffer.from(html), iconv.encodingExists(encoding) ? encoding : 'utf-8');
-}
-
-function fileOf(reader: Reader, attachment: FieldsData, index: number) {
-  const { fileName, fileNameShort, name, innerMsgContent } = attachment;
-  const fallback = `attachment-${index + 1}${innerMsgContent ? '.msg' : ''}`;
-  return {
-    name: attachmentName(fileName ?? fileNameShort ?? name, fallback),
-    content: reader.getAttachment(attachment).content,
-  };
 }
 
 function person({ name = '', email = '', smtpAddress = email }: Pick<FieldsData, 'name' | 'email' | 'smtpAddress'>) {
