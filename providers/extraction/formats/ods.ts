@@ -1,14 +1,13 @@
 import * as cheerio from 'cheerio';
 import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import type { ExtractionLimits } from '../limits.js';
+import { createCellCount } from '../tables/cells.js';
 import type { Grid } from '../tables/layout.js';
 import { tableSections } from '../tables/sections.js';
 import { checkArchive, readEntries } from './archive.js';
 
 const CONTENT = 'content.xml';
 const META = 'meta.xml';
-/** One element of a few bytes can repeat a cell many times, so the expanded cells are counted. */
-const MAX_CELLS = 2_000_000;
 
 /**
  * The tables of an OpenDocument workbook's visible sheets, with values as they are displayed. `officeparser` is not used,
@@ -22,11 +21,11 @@ export async function extractOds(path: string, limits: ExtractionLimits): Promis
   if (xml === undefined) throw new ExtractionError('E2001');
   const $ = cheerio.load(xml, { xml: true });
   const hidden = hiddenStyles($);
-  const budget = { cells: MAX_CELLS };
+  const count = createCellCount();
   const sections = $('office\\:spreadsheet > table\\:table')
     .toArray()
     .filter((table) => !hidden.has($(table).attr('table:style-name') ?? ''))
-    .flatMap((table) => tableSections(gridOf($, table, budget), { sheet: $(table).attr('table:name') ?? '' }));
+    .flatMap((table) => tableSections(gridOf($, table, count), { sheet: $(table).attr('table:name') ?? '' }));
   const title = cheerio
     .load(entries.get(META) ?? '', { xml: true })('dc\\:title')
     .text()
@@ -41,7 +40,7 @@ function hiddenStyles($: cheerio.CheerioAPI): Set<string> {
   return new Set(properties.map((node) => $(node).parent().attr('style:name') ?? ''));
 }
 
-function gridOf($: cheerio.CheerioAPI, table: Node, budget: { cells: number }): Grid {
+function gridOf($: cheerio.CheerioAPI, table: Node, count: (cells: number) => void): Grid {
   const rows: string[][] = [];
   const spans: NonNullable<Grid['spans']> = [];
   let skipped = 0;
@@ -55,14 +54,14 @@ function gridOf($: cheerio.CheerioAPI, table: Node, budget: { cells: number }): 
       const [top, left] = [rows.length + skipped, row.length];
       if (height! > 1 || width! > 1) spans.push({ top, left, bottom: top + height! - 1, right: left + width! - 1 });
       const columns = countOf($(cell).attr('table:number-columns-repeated'));
-      spend(budget, columns);
+      count(columns);
       for (let n = 0; n < columns; n++) row.push(text);
     }
     while (row.at(-1) === '') row.pop();
     // Empty rows count only when a row with text follows: a sheet ends with a million of them.
     if (row.length === 0) skipped += repeated;
     else {
-      spend(budget, skipped + row.length * repeated);
+      count(skipped + row.length * repeated);
       for (; skipped > 0; skipped--) rows.push([]);
       for (let n = 0; n < repeated; n++) rows.push(row);
     }
@@ -79,8 +78,3 @@ function textOf($: cheerio.CheerioAPI, cell: Node): string {
 }
 
 const countOf = (stated = '1') => Math.max(1, Number.parseInt(stated, 10) || 1);
-
-function spend(budget: { cells: number }, cells: number): void {
-  budget.cells -= cells;
-  if (budget.cells < 0) throw new ExtractionError('E2003', 'The workbook has too many cells.');
-}

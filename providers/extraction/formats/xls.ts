@@ -2,11 +2,9 @@ import { readFile } from 'node:fs/promises';
 import * as sheetjs from '@e965/xlsx';
 import * as codepages from '@e965/xlsx/dist/cpexcel.full.mjs';
 import { type ExtractedSection, type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import { createCellCount, dateText } from '../tables/cells.js';
 import type { Grid } from '../tables/layout.js';
 import { tableSections } from '../tables/sections.js';
-
-/** A row of a few bytes can claim 256 columns, so the cells are counted. */
-const MAX_CELLS = 2_000_000;
 
 // For texts of workbooks from before Excel 97.
 sheetjs.set_cptable(codepages);
@@ -18,10 +16,10 @@ sheetjs.set_cptable(codepages);
 export async function extractXls(path: string): Promise<Extraction> {
   const workbook = open(await readFile(path));
   const sections: ExtractedSection[] = [];
-  const budget = { cells: MAX_CELLS };
+  const count = createCellCount();
   for (const [index, sheet] of workbook.SheetNames.entries()) {
     if (workbook.Workbook?.Sheets?.[index]?.Hidden) continue;
-    sections.push(...tableSections(gridOf(workbook.Sheets[sheet]!, budget), { sheet }));
+    sections.push(...tableSections(gridOf(workbook.Sheets[sheet]!, count), { sheet }));
   }
   return { title: workbook.Props?.Title?.trim() || null, sections };
 }
@@ -36,11 +34,10 @@ function open(file: Buffer): sheetjs.WorkBook {
   }
 }
 
-function gridOf(sheet: sheetjs.WorkSheet, budget: { cells: number }): Grid {
+function gridOf(sheet: sheetjs.WorkSheet, count: (cells: number) => void): Grid {
   const rows = Array.from(sheet['!data'] ?? [], (row) => {
     const width = row?.length ?? 0;
-    budget.cells -= Math.max(1, width);
-    if (budget.cells < 0) throw new ExtractionError('E2003', 'The workbook has too many cells.');
+    count(Math.max(1, width));
     return Array.from({ length: width }, (_, column) => cellText(row![column]));
   });
   const spans = (sheet['!merges'] ?? []).map(({ s, e }) => ({ top: s.r, left: s.c, bottom: e.r, right: e.c }));
@@ -50,10 +47,5 @@ function gridOf(sheet: sheetjs.WorkSheet, budget: { cells: number }): Grid {
 function cellText(cell?: sheetjs.CellObject): string {
   if (!cell || cell.t === 'z' || cell.v === undefined) return '';
   if (cell.t === 'e') return cell.w ?? '';
-  if (cell.v instanceof Date)
-    return cell.v
-      .toISOString()
-      .replace(/T00:00:00\.000Z$/, '')
-      .replace(/\.000Z$/, '');
-  return String(cell.v);
+  return cell.v instanceof Date ? dateText(cell.v) : String(cell.v);
 }

@@ -3,6 +3,7 @@ import * as cheerio from 'cheerio';
 import readWorkbook from 'read-excel-file/node';
 import { type ExtractedSection, type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import type { ExtractionLimits } from '../limits.js';
+import { dateText } from '../tables/cells.js';
 import type { Span } from '../tables/layout.js';
 import { tableSections } from '../tables/sections.js';
 import { checkArchive, readEntries, relationshipTargets, scanEntry } from './archive.js';
@@ -29,12 +30,7 @@ export async function extractXlsx(path: string, limits: ExtractionLimits): Promi
 
 function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
-  if (cell instanceof Date)
-    return cell
-      .toISOString()
-      .replace(/T00:00:00\.000Z$/, '')
-      .replace(/\.000Z$/, '');
-  return String(cell);
+  return cell instanceof Date ? dateText(cell) : String(cell);
 }
 
 const WORKBOOK = 'xl/workbook.xml';
