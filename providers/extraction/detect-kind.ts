@@ -5,24 +5,9 @@ import { detectCompoundKind } from './compound-file.js';
 import { detectTextKind } from './detect-text-kind.js';
 import { decodeText, sniffEncoding } from './plain-text.js';
 
-/** Our kinds by the names that `file-type` gives to formats. Formats outside this list are not supported. */
-const BINARY_KINDS: Record<string, FileKind> = {
-  pdf: 'pdf',
-  docx: 'docx',
-  xlsx: 'xlsx',
-  pptx: 'pptx',
-  odt: 'odt',
-  ods: 'ods',
-  odp: 'odp',
-  rtf: 'rtf',
-  epub: 'epub',
-  png: 'image',
-  jpg: 'image',
-  webp: 'image',
-  tif: 'image',
-  bmp: 'image',
-  gif: 'image',
-};
+/** The formats that are supported, by the names that `file-type` gives them. */
+const DOCUMENTS = ['pdf', 'docx', 'xlsx', 'pptx', 'odt', 'ods', 'odp', 'rtf', 'epub'] as const satisfies FileKind[];
+const PICTURES = ['png', 'jpg', 'webp', 'tif', 'bmp', 'gif'];
 const TEXT_MIME: Partial<Record<FileKind, string>> = {
   csv: 'text/csv',
   html: 'text/html',
@@ -56,9 +41,9 @@ export async function detectFileKind(
   // Text first: the magic of many formats is two letters that a sentence can begin with ("BM", "MZ").
   if (sniffEncoding(head)) return textKind(head, options.filename);
   const type = await detectFormat(head, options.openStream);
-  const kind = type && BINARY_KINDS[type.ext];
   if (type?.ext === 'cfb') return detectCompoundKind(head, options.openStream);
-  if (!type || !kind) throw new ExtractionError('E1002');
+  const kind = type && (PICTURES.includes(type.ext) ? 'image' : DOCUMENTS.find((document) => document === type.ext));
+  if (!kind) throw new ExtractionError('E1002');
   return { kind, mime_type: type.mime };
 }
 

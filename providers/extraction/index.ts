@@ -93,9 +93,14 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     { path, kind, language, org }: ExtractionSource,
     as: ExtractionTask['as'],
     onPart: (part: ExtractionPart) => Promise<void>,
-    signal: AbortSignal,
-    checkpoints: Checkpoints,
+    signal = never,
+    checkpoints = noCheckpoints,
   ): Promise<void> {
+    signal.throwIfAborted();
+    if (kind === 'text' && (await stat(path)).size <= SMALL_TEXT_BYTES) {
+      const { title, sections } = checkText(await extractText(path), limits);
+      return onPart(as === 'sections' ? { title, sections } : { title, chunks: [...chunkSections({ sections })] });
+    }
     const task = { path, kind, limits, as };
     const run = (read?: PageText[]) =>
       runOnFile(documents, read ? { ...task, pages: read } : task, signal, { onPart, owner: org });
@@ -114,15 +119,8 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     );
   }
 
-  async function isSmallText({ path, kind }: ExtractionSource): Promise<boolean> {
-    return kind === 'text' && (await stat(path)).size <= SMALL_TEXT_BYTES;
-  }
-  const readSmallText = async (path: string) => checkText(await extractText(path), limits);
-
   return {
-    async extract(source, signal = never, checkpoints = noCheckpoints) {
-      signal.throwIfAborted();
-      if (await isSmallText(source)) return readSmallText(source.path);
+    async extract(source, signal, checkpoints) {
       const extraction: Extraction = { title: null, sections: [] };
       const take = async (part: ExtractionPart) => {
         extraction.title = part.title;
@@ -132,14 +130,9 @@ export function createExtractor(options: ExtractorOptions): Extractor {
       return extraction;
     },
 
-    async extractChunks(source, store, signal = never, checkpoints = noCheckpoints) {
-      signal.throwIfAborted();
-      if (await isSmallText(source)) {
-        const { title, sections } = await readSmallText(source.path);
-        return store(title, [...chunkSections({ sections })]);
-      }
+    extractChunks(source, store, signal, checkpoints) {
       const take = (part: ExtractionPart) => store(part.title, (part as { chunks: Chunk[] }).chunks);
-      await parse(source, 'chunks', take, signal, checkpoints);
+      return parse(source, 'chunks', take, signal, checkpoints);
     },
 
     pages,
