@@ -30,40 +30,31 @@ export interface Reading {
   roles: Role[];
 }
 
-export interface Clause {
-  id: number;
+export class Clause {
+  readonly id: number;
   /** Noun phrases before the verb that may be its subject. */
-  candidates: Noun[];
+  candidates: Noun[] = [];
   /** Noun phrases with a preposition before the verb. */
-  fronted: Noun[];
+  fronted: Noun[] = [];
   subjects: Noun[];
-  verb: Verb | null;
+  verb: Verb | null = null;
   /** The subject has its role in the clause around it. */
-  isRelative: boolean;
+  isRelative = false;
   /** The object of a relative clause: "the bank that Anna founded". */
-  antecedent: Noun | null;
+  antecedent: Noun | null = null;
   /** "was organist", for what is said of it. */
-  predicate: string;
+  predicate = '';
   /** The words that relate the latest noun phrase, for lists and for prepositions after it. */
-  relation: string;
-  latest: Noun | null;
+  relation = '';
+  latest: Noun | null = null;
   /** The latest noun phrase, when the verb says nothing of it. */
-  detached: Noun | null;
-}
+  detached: Noun | null = null;
 
-const newClause = (id: number): Clause => ({
-  id,
-  candidates: [],
-  fronted: [],
-  subjects: [],
-  verb: null,
-  isRelative: false,
-  antecedent: null,
-  predicate: '',
-  relation: '',
-  latest: null,
-  detached: null,
-});
+  constructor(id: number, subjects: Noun[] = []) {
+    this.id = id;
+    this.subjects = subjects;
+  }
+}
 
 /** A phrase with one of these in front of the subject says where, when or with whom. */
 const LEADS =
@@ -76,7 +67,7 @@ export class ClauseReading {
   readonly outer: Clause[] = [];
   /** Relations of a participle before its subject: "Founded in 1998, Brightline". */
   early: { relation: string; target: Noun }[] = [];
-  clause = newClause(0);
+  clause = new Clause(0);
   private clauses = 1;
   /** False from a condition on: "if Acme buys" states nothing. */
   private stated = true;
@@ -96,7 +87,7 @@ export class ClauseReading {
 
   /** Begins a clause after the present one. */
   begin(subjects: Noun[] = []): Clause {
-    this.clause = { ...newClause(this.clauses++), subjects };
+    this.clause = new Clause(this.clauses++, subjects);
     return this.clause;
   }
 

@@ -21,50 +21,35 @@ export interface Possessor {
   group?: readonly Mention[] | undefined;
 }
 
-/** A noun with the words that belong to it: "the longest river", "her colleague Raymond Gosling". */
-export interface Noun {
-  kind: 'noun';
+/** A noun with the words that belong to it: "the longest river", "her colleague Raymond Gosling". At first, only its place is known. */
+export class Noun {
+  readonly kind = 'noun';
   /** In small letters; empty without one. */
-  preposition: string;
+  preposition = '';
   from: number;
   to: number;
   /** In small letters; empty without one. */
-  determiner: string;
-  possessor: Possessor | null;
+  determiner = '';
+  possessor: Possessor | null = null;
   /** In small letters, when the phrase is a pronoun, else empty. */
-  pronoun: string;
+  pronoun = '';
   /** The head of the phrase as an entity; null for a bare common noun. */
-  entity: Mention | null;
+  entity: Mention | null = null;
   /** The common noun at the head or in front of the name, as a lemma; empty without one. */
-  noun: string;
+  noun = '';
   /** The common words without articles: "longest river". */
-  words: string;
-  isName: boolean;
-  isPlural: boolean;
+  words = '';
+  isName = false;
+  isPlural = false;
   /** What a plural refers to: "they", "the two physicists". */
   group?: readonly Mention[] | undefined;
   /** "French physicist" in "the French physicist Pierre Curie". */
-  title: Mention | null;
+  title: Mention | null = null;
   /** Names that belong to the phrase without being its head: "Basel" in "the Basel brigade". */
-  others: Mention[];
-}
+  others: Mention[] = [];
 
-/** A phrase of which only the place is known. */
-export function emptyPhrase(from: number, to: number): Noun {
-  return {
-    kind: 'noun',
-    preposition: '',
-    from,
-    to,
-    determiner: '',
-    possessor: null,
-    pronoun: '',
-    entity: null,
-    noun: '',
-    words: '',
-    isName: false,
-    isPlural: false,
-    title: null,
-    others: [],
-  };
+  constructor(from: number, to: number) {
+    this.from = from;
+    this.to = to;
+  }
 }

@@ -1,5 +1,5 @@
 /** The noun phrases of a sentence: its names, dates, pronouns and phrases of common nouns. */
-import { emptyPhrase, type Mention, type Noun, type Possessor } from './mention.js';
+import { type Mention, Noun, type Possessor } from './mention.js';
 import { isCommon, isEntity, isName, readName, textOf } from './proper-names.js';
 import type { Sentence, Token } from './tagger.js';
 import { isRole } from './vocabulary.js';
@@ -23,7 +23,7 @@ export function findNounPhrases({ tokens, dates }: Sentence): Noun[] {
 }
 
 function datePhrase(tokens: readonly Token[], [from, to]: [number, number]): Noun {
-  const phrase = emptyPhrase(from, to);
+  const phrase = new Noun(from, to);
   phrase.entity = { name: textOf(tokens, from, to), type: 'date', from, doubtful: false };
   return phrase;
 }
@@ -40,9 +40,7 @@ function readPhrase(tokens: readonly Token[], from: number, startsDate: (index: 
     possessor = { pronoun: text, entity: null };
     at++;
   } else if (start.pos === 'PRON') {
-    return /^(which|who|that|whom|there)$/.test(text)
-      ? null
-      : Object.assign(emptyPhrase(from, from), { pronoun: text });
+    return /^(which|who|that|whom|there)$/.test(text) ? null : Object.assign(new Noun(from, from), { pronoun: text });
   } else if (start.pos === 'DET' && !/^(which|whose)$/.test(text)) {
     determiner = text;
     at++;
@@ -70,7 +68,7 @@ function readPhrase(tokens: readonly Token[], from: number, startsDate: (index: 
   if (last && !hasNoun(parts) && tokens[last.to]!.pos === 'ADJ') last.isNoun = determiner !== '' || possessor !== null;
   const to = last?.to ?? at - 1;
   if (parts.length === 0 && determiner === '' && possessor === null) return null;
-  const phrase = emptyPhrase(from, Math.max(to, from));
+  const phrase = new Noun(from, Math.max(to, from));
   phrase.others = others;
   if (parts.length === 0) {
     phrase.pronoun = text;

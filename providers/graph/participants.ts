@@ -18,12 +18,6 @@ export interface Participant {
   isPlace: boolean;
 }
 
-export interface Reference {
-  fits(participant: Participant): boolean;
-  /** True when a participant that is no entity may be meant too. */
-  mayBeBare: boolean;
-}
-
 export class Participants {
   private readonly names: KnownNames;
   /** The latest sentence first. */
@@ -81,12 +75,20 @@ export class Participants {
     return undefined;
   }
 
-  /** Looks in the clauses before this one, then in the sentences before, for the only participant that fits. */
-  find(reference: Reference, clause: number, mayBeSubject: boolean): Mention | null {
+  /**
+   * Looks in the clauses before this one, then in the sentences before, for the only participant that fits.
+   * @param mayBeBare whether a participant that is no entity may be meant too
+   */
+  find(
+    fits: (participant: Participant) => boolean,
+    clause: number,
+    mayBeSubject: boolean,
+    mayBeBare = false,
+  ): Mention | null {
     for (const sentence of [this.before(clause, mayBeSubject), ...this.sentences]) {
-      const fitting = sentence.filter(reference.fits);
+      const fitting = sentence.filter(fits);
       if (fitting.some(({ entity }) => entity !== null)) return this.choose(fitting);
-      if (reference.mayBeBare && fitting.some(({ role }) => role === 'subject')) return null;
+      if (mayBeBare && fitting.some(({ role }) => role === 'subject')) return null;
     }
     return null;
   }

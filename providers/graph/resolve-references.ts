@@ -116,14 +116,14 @@ export class Discourse {
     if (described.length > 0) return described.length === 1 ? described[0]! : null;
     if (PLACE.test(noun.noun)) {
       const fits = ({ entity }: Participant) => this.names.isPlaceOf(entity, noun.noun);
-      return this.participants.find({ fits, mayBeBare: false }, clause, true);
+      return this.participants.find(fits, clause, true);
     }
     if (!COMPANY.test(noun.noun)) return null;
     const company = this.ofOrganization(clause, role === 'subject');
     if (company) return company;
     const mayBeOne = ({ entity }: Participant) =>
       entity !== null && this.names.typeOf(entity) === 'name' && !entity.name.includes(' ');
-    return this.participants.find({ fits: mayBeOne, mayBeBare: false }, clause, true);
+    return this.participants.find(mayBeOne, clause, true);
   }
 
   private ofPronoun(pronoun: string, clause: number, mayBeSubject: boolean, owned: string): Mention | null {
@@ -134,17 +134,17 @@ export class Discourse {
     if (pronoun === 'its' && OWNED_BY_ORGANIZATIONS.test(owned)) return this.ofOrganization(clause, mayBeSubject);
     const fits = ({ entity, isPlural }: Participant) =>
       !isPlural && (!entity || this.names.typeOf(entity) !== 'person');
-    return this.participants.find({ fits, mayBeBare: true }, clause, mayBeSubject);
+    return this.participants.find(fits, clause, mayBeSubject, true);
   }
 
   private ofOrganization(clause: number, mayBeSubject: boolean): Mention | null {
     const fits = ({ entity }: Participant) => this.names.isOrganization(entity);
-    return this.participants.find({ fits, mayBeBare: false }, clause, mayBeSubject);
+    return this.participants.find(fits, clause, mayBeSubject);
   }
 
   private ofPerson(gender: Gender, clause: number, mayBeSubject: boolean): Mention | null {
     const fits = ({ entity, role }: Participant) => this.names.isPerson(entity, gender, role === 'subject');
-    const entity = this.participants.find({ fits, mayBeBare: false }, clause, mayBeSubject);
+    const entity = this.participants.find(fits, clause, mayBeSubject);
     if (!entity || this.isDoubtful(entity, gender)) return null;
     this.names.learnGender(entity, gender);
     if (entity.type === 'name') entity.type = 'person';
