@@ -2,18 +2,22 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** What the embedder must know about a model in ONNX format. */
-export interface LocalModel {
+/** What the models expect before queries and before documents. */
+const prefix = z.string().max(500).default('');
+const modelSchema = z.strictObject({
   /** The name that databases keep: vectors of two names are never compared. */
-  name: string;
-  dimensions: number;
+  name: z.string().min(1).max(200),
+  dimensions: z.int().min(2).max(4_096),
   /** Which states of the tokens are the vector: that of the first token, or the mean of all. */
-  pooling: 'first' | 'mean';
-  /** What the model expects before queries and before documents. */
-  query_prefix: string;
-  document_prefix: string;
+  pooling: z.enum(['first', 'mean']).default('mean'),
+  query_prefix: prefix,
+  document_prefix: prefix,
   /** The model reads no more tokens of a text. */
-  max_tokens: number;
+  max_tokens: z.int().min(16).max(8_192).default(512),
+});
+
+/** What the embedder must know about a model in ONNX format. */
+export interface LocalModel extends z.infer<typeof modelSchema> {
   /** Heads of the attention, when the model may be fused; see `fuseModel`. */
   heads?: number;
 }
@@ -32,16 +36,6 @@ export const BUILT_IN_MODEL: LocalModel = {
 /** Describes another model than the built-in one. */
 export const MODEL_FILE = 'model.json';
 export const MODEL_FILES = { model: 'model_quantized.onnx', tokenizer: 'tokenizer.json' } as const;
-
-const prefix = z.string().max(500).default('');
-const modelSchema = z.strictObject({
-  name: z.string().min(1).max(200),
-  dimensions: z.int().min(2).max(4_096),
-  pooling: z.enum(['first', 'mean']).default('mean'),
-  query_prefix: prefix,
-  document_prefix: prefix,
-  max_tokens: z.int().min(16).max(8_192).default(512),
-});
 
 /**
  * @param folder with the files of a model

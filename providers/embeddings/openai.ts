@@ -109,13 +109,8 @@ function readVectors(body: string, expected: number, dimensions: number): Float3
   if (!Array.isArray(data) || data.length !== expected) {
     throw new EmbeddingError(`The embedding server did not return ${expected} embeddings.`, false);
   }
-  const vectors: Float32Array[] = new Array(expected);
-  for (const [index, entry] of data.entries())
-    vectors[entry?.index ?? index] = readVector(entry?.embedding, dimensions);
-  for (let index = 0; index < expected; index += 1) {
-    if (!vectors[index]) throw new EmbeddingError('The embedding server returned no vector for a text.', false);
-  }
-  return vectors;
+  const embeddings = new Map(data.map((entry, index) => [entry?.index ?? index, entry?.embedding]));
+  return Array.from({ length: expected }, (_, index) => readVector(embeddings.get(index), dimensions));
 }
 
 function readVector(embedding: unknown, dimensions: number): Float32Array {
