@@ -3,24 +3,14 @@ import { type FileKind, HEAD_BYTES } from '../../domain/extraction.js';
 import { findDelimiter } from './formats/csv.js';
 
 type TextKind = Extract<FileKind, 'csv' | 'html' | 'svg' | 'markdown' | 'json' | 'eml' | 'text'>;
-const BY_EXTENSION: Record<string, TextKind> = {
-  '.csv': 'csv',
-  '.tsv': 'csv',
-  '.tab': 'csv',
-  '.md': 'markdown',
-  '.markdown': 'markdown',
-  '.mdx': 'markdown',
-  '.txt': 'text',
-  '.text': 'text',
-  '.log': 'text',
-  '.htm': 'html',
-  '.html': 'html',
-  '.xhtml': 'html',
-  '.json': 'json',
-  '.jsonl': 'json',
-  '.ndjson': 'json',
-  '.geojson': 'json',
+const EXTENSIONS = {
+  csv: ['.csv', '.tsv', '.tab'],
+  markdown: ['.md', '.markdown', '.mdx'],
+  text: ['.txt', '.text', '.log'],
+  html: ['.htm', '.html', '.xhtml'],
+  json: ['.json', '.jsonl', '.ndjson', '.geojson'],
 };
+const NAMED = Object.keys(EXTENSIONS) as (keyof typeof EXTENSIONS)[];
 
 /**
  * Detects the kind of a text file. Markup, JSON and e-mails are recognised by content; between a table, Markdown and prose the
@@ -29,12 +19,13 @@ const BY_EXTENSION: Record<string, TextKind> = {
  * @param byteLength number of bytes that `text` was decoded from
  */
 export function detectTextKind(text: string, byteLength: number, filename = ''): TextKind {
-  const named = BY_EXTENSION[extname(filename).toLowerCase()];
+  const extension = extname(filename).toLowerCase();
+  const named = NAMED.find((kind) => EXTENSIONS[kind].includes(extension));
   const whole = byteLength < HEAD_BYTES;
   if (startsAs(text, /^<(!doctype\s+)?(svg:)?svg\b/i)) return 'svg';
   if (looksHtml(text) || (named === 'html' && /<[a-z][^<>]{0,500}>/i.test(text))) return 'html';
   if (looksJson(text, whole, named)) return 'json';
-  if (looksLikeMail(text, extname(filename).toLowerCase() === '.eml')) return 'eml';
+  if (looksLikeMail(text, extension === '.eml')) return 'eml';
   const delimiter = findDelimiter(text, whole, named === 'csv');
   if (named === 'csv' && delimiter) return 'csv';
   if (named === 'markdown' || named === 'text') return named;

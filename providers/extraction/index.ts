@@ -5,7 +5,8 @@ import { type ExtractedSection, type Extraction, ExtractionError, type FileKind 
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { createProcessPool } from '../isolation/pool.js';
 import { checkText, DEFAULT_LIMITS, type ExtractionLimits } from './limits.js';
-import { createPageReader, type PageReader, type PageReaderOptions } from './ocr/page-reader.js';
+import { createPageReader, type PageReader, type PageReaderOptions, type ReadPagesOptions } from './ocr/page-reader.js';
+import type { ScannedFile } from './ocr/picture.js';
 import { extractText } from './plain-text.js';
 import { runOnFile } from './run-on-file.js';
 import type { ExtractionOutcome, ExtractionPart, ExtractionTask, PageText } from './worker.js';
@@ -104,19 +105,22 @@ export function createExtractor(options: ExtractorOptions): Extractor {
     const task = { path, kind, limits, as };
     const run = (read?: PageText[]) =>
       runOnFile(documents, read ? { ...task, pages: read } : task, signal, { onPart, owner: org });
+    const readPages = async (scan: ScannedFile['kind'], reading: Partial<ReadPagesOptions>): Promise<PageText[]> => {
+      const read = await pages.read({ path, kind: scan }, { limits, language, checkpoints, org, ...reading }, signal);
+      return read.map(({ page, text }) => ({ page, text }));
+    };
     if (kind === 'image') {
-      const frames = { ...limits, maxPages: limits.maxScannedPages };
-      return void (await run(
-        textsOf(await pages.read({ path, kind }, { limits: frames, language, checkpoints, org }, signal)),
-      ));
+      await run(await readPages(kind, { limits: { ...limits, maxPages: limits.maxScannedPages } }));
+      return;
     }
     const { scans } = await run();
     if (scans.length === 0) return;
-    checkScans(scans.length, limits);
+    if (scans.length > limits.maxScannedPages) {
+      const detail = `It has ${scans.length} pages without a text layer; at most ${limits.maxScannedPages} are allowed.`;
+      throw new ExtractionError('E2003', detail);
+    }
     // The PDF is parsed again afterwards, which costs little beside OCR and keeps nothing in memory during it.
-    await run(
-      textsOf(await pages.read({ path, kind: 'pdf' }, { limits, pages: scans, language, checkpoints, org }, signal)),
-    );
+    await run(await readPages('pdf', { pages: scans }));
   }
 
   return {
@@ -140,14 +144,4 @@ export function createExtractor(options: ExtractorOptions): Extractor {
       await Promise.all([documents.close(), pages.close()]);
     },
   };
-}
-
-const textsOf = (pages: readonly PageText[]): PageText[] => pages.map(({ page, text }) => ({ page, text }));
-
-/** @throws ExtractionError E2003 */
-function checkScans(scans: number, { maxScannedPages }: ExtractionLimits): void {
-  if (scans > maxScannedPages) {
-    const detail = `It has ${scans} pages without a text layer; at most ${maxScannedPages} are allowed.`;
-    throw new ExtractionError('E2003', detail);
-  }
 }
