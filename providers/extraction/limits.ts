@@ -1,32 +1,23 @@
 import { type Extraction, ExtractionError } from '../../domain/extraction.js';
 
 /** Bounds for one item. Exceeding one is E2003; nothing is ever cut silently. */
-export interface ExtractionLimits {
+export const DEFAULT_LIMITS = {
   /** Pages of a PDF. */
-  maxPages: number;
-  /** Pages that are read by OCR: PDF pages without a text layer, frames of a TIFF. */
-  maxScannedPages: number;
-  /** Pixels of one decoded picture, also of a picture inside a PDF. */
-  maxPixels: number;
-  /** Entries of a zip container. */
-  maxEntries: number;
-  /** Inflated bytes of all entries of a zip container. */
-  maxInflatedBytes: number;
-  /** Inflated bytes per stored byte of a whole zip container. Checked beyond the first 16 MiB. */
-  maxInflationRatio: number;
-  /** Characters of extracted text. */
-  maxCharacters: number;
-}
-
-export const DEFAULT_LIMITS: ExtractionLimits = {
   maxPages: 2_000,
+  /** Pages that are read by OCR: PDF pages without a text layer, frames of a TIFF. */
   maxScannedPages: 500,
+  /** Pixels of one decoded picture, also of a picture inside a PDF. */
   maxPixels: 50_000_000,
+  /** Entries of a zip container. */
   maxEntries: 10_000,
+  /** Inflated bytes of all entries of a zip container. */
   maxInflatedBytes: 256 * 1024 * 1024,
+  /** Inflated bytes per stored byte of a whole zip container. Checked beyond the first 16 MiB. */
   maxInflationRatio: 200,
+  /** Characters of extracted text. */
   maxCharacters: 20_000_000,
 };
+export type ExtractionLimits = typeof DEFAULT_LIMITS;
 
 /** @throws ExtractionError E2001 without pages, E2003 with too many */
 export function checkPageCount(pages: number, { maxPages }: ExtractionLimits): void {

@@ -1,3 +1,4 @@
+import type { OcrPage } from '../../domain/ai-jobs/features.js';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
 import {
   type ExtractedSection,
@@ -14,10 +15,7 @@ import { checkText, type ExtractionLimits } from './limits.js';
 import { countLetters } from './plain-text.js';
 
 /** A page as OCR read it. */
-export interface PageText {
-  page: number;
-  text: string;
-}
+export type PageText = Pick<OcrPage, 'page' | 'text'>;
 
 export interface ExtractionTask {
   path: string;
@@ -142,7 +140,7 @@ function parserFailure(error: unknown): ExtractionError {
  */
 function withPages(
   { title, sections, scans = [] }: Extraction & { scans?: readonly ExtractedSection[] },
-  pages: readonly { page: number; text: string }[] | undefined,
+  pages: readonly PageText[] | undefined,
 ): Extraction {
   if (!pages) return { title, sections };
   const known = new Map(scans.map((scan) => [scan.page, scan]));

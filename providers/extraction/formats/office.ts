@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 import * as cheerio from 'cheerio';
-import { type OfficeContentNode, OfficeParser } from 'officeparser';
+import { type CellMetadata, type ListMetadata, type OfficeContentNode, OfficeParser } from 'officeparser';
 import { type Extraction, ExtractionError, type FileKind } from '../../../domain/extraction.js';
 import type { ExtractionLimits } from '../limits.js';
 import type { Grid, Span } from '../tables/layout.js';
@@ -10,20 +10,6 @@ import { checkArchive, readEntries, relationshipTargets } from './archive.js';
 import { HeadingSections } from './headings.js';
 
 type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'odp' | 'rtf'>;
-
-interface CellPlace {
-  row: number;
-  col: number;
-  rowSpan: number;
-  colSpan: number;
-}
-
-interface ListPlace {
-  listType: 'ordered' | 'unordered';
-  /** From 0. */
-  indentation: number;
-  itemIndex: number;
-}
 
 const CODE_STYLE = /code|preformatted|verbatim|listing/i;
 const MONOSPACED = /courier|consolas|menlo|monaco|lucida console|mono\b/i;
@@ -64,7 +50,7 @@ function documentSections(content: OfficeContentNode[]): Extraction['sections'] 
       sections.code(code.join('\n'));
       code = [];
     } else if (node.type === 'list') {
-      const { listType, indentation = 0, itemIndex = 0 } = metadata(node) as Partial<ListPlace>;
+      const { listType, indentation = 0, itemIndex = 0 } = metadata(node) as Partial<ListMetadata>;
       sections.item(indentation + 1, listType === 'ordered' ? itemIndex + 1 : null);
       sections.paragraph(textOf(node));
     } else {
@@ -136,7 +122,7 @@ function gridOf(table: OfficeContentNode): Grid {
     const cells: string[] = [];
     let row = rows.length;
     for (const cell of node.children ?? []) {
-      const { row: stated, col = cells.length, rowSpan = 1, colSpan = 1 } = metadata(cell) as Partial<CellPlace>;
+      const { row: stated, col = cells.length, rowSpan = 1, colSpan = 1 } = metadata(cell) as Partial<CellMetadata>;
       row = stated ?? row;
       cells[col] = textOf(cell);
       if (rowSpan > 1 || colSpan > 1)

@@ -6,7 +6,7 @@ import { createProcessPool } from '../../isolation/pool.js';
 import type { ExtractionLimits } from '../limits.js';
 import { runOnFile } from '../run-on-file.js';
 import { createLanguageData } from './language-data.js';
-import type { PageOutcome, PageTask, ScannedPage } from './page-worker.js';
+import type { PageOutcome, PageTask } from './page-worker.js';
 import type { ScannedFile } from './picture.js';
 import { createSecondReader, type SecondReaderOptions } from './second/reader.js';
 
@@ -44,7 +44,9 @@ export interface PageReader {
 const MEMORY_MB = 192;
 const RESIDENT_MB = 640;
 
+/** A recognised page, the size of its picture in pixels, and the engine's own result: Tesseract's TSV, without its header. */
 const scannedPage = z.object({ page: ocrPage, width: z.number(), height: z.number(), tsv: z.string() });
+export type ScannedPage = z.infer<typeof scannedPage>;
 
 /** The parts of a page that are kept as its checkpoint. */
 interface Form<Page> {

@@ -1,9 +1,9 @@
-import type { OcrPage } from '../../../domain/ai-jobs/features.js';
 import { type ExtractionFailure, failureOf } from '../../../domain/extraction.js';
 import { DEFAULT_OCR_LANGUAGE, type OcrLanguage } from '../../../domain/ocr-languages.js';
 import type { ExtractionLimits } from '../limits.js';
 import { type OcrEngine, type Recognized, startOcrEngine } from './engine.js';
 import { openPages } from './open-pages.js';
+import type { ScannedPage } from './page-reader.js';
 import type { PageImage, ScannedFile } from './picture.js';
 import { type RepairedPage, repairPage, turnPage } from './repair-page.js';
 import { eraseRulingLines } from './ruling-lines.js';
@@ -20,16 +20,6 @@ export interface PageTask extends ScannedFile {
   eraseLines?: boolean;
 }
 export type PageOutcome = { count: number } | ReadPage | ExtractionFailure;
-
-/** A recognised page, and the engine's own result for its picture. */
-export interface ScannedPage {
-  page: OcrPage;
-  /** Size of the picture in pixels. */
-  width: number;
-  height: number;
-  /** Tesseract's TSV, without its header. */
-  tsv: string;
-}
 
 interface ReadPage extends ScannedPage {
   /** Whether the second recogniser may read it better. */
