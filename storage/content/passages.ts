@@ -1,25 +1,17 @@
 import { joinChunks, type Passage, type PassageChunk } from '../../domain/content/joined-chunks.js';
 import { chunkId, chunkOwner } from '../../domain/ids.js';
-
-/** A hit: its chunk, of a version that is served. */
-interface Hit {
-  chunk: PassageChunk & { ordinal: number };
-}
+import type { Result, ServedHitsDependencies } from './served-hits.js';
 
 /** Neighbouring chunks of one version, by their ordinals, and the hits among them, best first. */
-interface Run<H extends Hit> {
+interface Run {
   from: number;
   to: number;
-  hits: H[];
-}
-
-export interface NeighbourChunks {
-  getByIds(databaseId: string, ids: readonly string[]): Promise<Map<string, PassageChunk>>;
+  hits: Result[];
 }
 
 /** A hit with its neighbours. */
-export type ExpandedHit<H extends Hit> = Passage & {
-  best: H;
+export type ExpandedHit = Passage & {
+  best: Result;
   /** Ids of the chunks that were found, the best first. */
   found: string[];
 };
@@ -29,12 +21,12 @@ export type ExpandedHit<H extends Hit> = Passage & {
  * @param hits best first
  * @param expand chunks on each side
  */
-export async function readPassages<H extends Hit>(
-  chunks: NeighbourChunks,
+export async function readPassages(
+  chunks: ServedHitsDependencies['chunks'],
   databaseId: string,
-  hits: readonly H[],
+  hits: readonly Result[],
   expand: number,
-): Promise<ExpandedHit<H>[]> {
+): Promise<ExpandedHit[]> {
   const runs = expand === 0 ? hits.map(runOf(0)) : runsOf(hits, expand);
   const known = new Map<string, PassageChunk>(hits.map(({ chunk }) => [chunk._id, chunk]));
   const missing = runs.flatMap(idsOf).filter((id) => !known.has(id));
@@ -47,22 +39,22 @@ export async function readPassages<H extends Hit>(
 }
 
 /** @returns the best hit of a passage alone */
-export function withoutNeighbours<H extends Hit>({ best }: ExpandedHit<H>): ExpandedHit<H> {
+export function withoutNeighbours({ best }: ExpandedHit): ExpandedHit {
   return { ...joinChunks([best.chunk], () => true), best, found: [best.chunk._id] };
 }
 
 const runOf =
   (expand: number) =>
-  <H extends Hit>(hit: H): Run<H> => ({
+  (hit: Result): Run => ({
     from: Math.max(0, hit.chunk.ordinal - expand),
     to: hit.chunk.ordinal + expand,
     hits: [hit],
   });
 
 /** @returns runs that do not meet, in the order of their best hits */
-function runsOf<H extends Hit>(hits: readonly H[], expand: number): Run<H>[] {
+function runsOf(hits: readonly Result[], expand: number): Run[] {
   const rank = new Map(hits.map((hit, at) => [hit, at]));
-  const byVersion = new Map<string, Run<H>[]>();
+  const byVersion = new Map<string, Run[]>();
   for (const hit of [...hits].sort((a, b) => a.chunk.ordinal - b.chunk.ordinal)) {
     const { item, version } = chunkOwner(hit.chunk._id);
     const runs = byVersion.get(`${item}/${version}`) ?? [];
@@ -79,7 +71,7 @@ function runsOf<H extends Hit>(hits: readonly H[], expand: number): Run<H>[] {
   return runs.sort((a, b) => rank.get(a.hits[0]!)! - rank.get(b.hits[0]!)!);
 }
 
-function idsOf<H extends Hit>({ from, to, hits }: Run<H>): string[] {
+function idsOf({ from, to, hits }: Run): string[] {
   const { item, version } = chunkOwner(hits[0]!.chunk._id);
   return Array.from({ length: to - from + 1 }, (_, n) => chunkId(item, version, from + n));
 }

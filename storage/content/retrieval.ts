@@ -1,8 +1,7 @@
 import { searchableText } from '../../domain/content/chunking.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { describeModel, type Embedders } from '../../domain/content/embedding-models.js';
-import type { Relation } from '../../domain/content/graph.js';
-import { hasCurrentAnalysis, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
+import { hasCurrentAnalysis, tableOf } from '../../domain/content/index-generations.js';
 import { asServed } from '../../domain/content/items.js';
 import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
 import { withinBudget } from '../../domain/content/passages.js';
@@ -16,23 +15,18 @@ import type {
   SearchIndex,
   SearchRequest,
   SourceFilter,
-  SourceName,
   TextOperator,
 } from '../../domain/content/search.js';
 import { ServiceError } from '../../domain/errors.js';
 import { chunkOwner } from '../../domain/ids.js';
+import type { ChunkRecord } from './chunks.js';
+import type { DatabaseRecord } from './databases.js';
+import type { Feedback } from './feedback.js';
+import type { GraphStore } from './graph.js';
+import type { Items } from './items.js';
 import { readPassages, withoutNeighbours } from './passages.js';
 import { createHighlighter } from './search-index/highlights.js';
-import {
-  itemsOf,
-  type RankedHit,
-  type Result,
-  type RetrievedChunk,
-  type RetrievedItem,
-  readServed,
-  type ServedHitsDependencies,
-  SPARE,
-} from './served-hits.js';
+import { itemsOf, type RankedHit, type Result, readServed, type ServedHitsDependencies, SPARE } from './served-hits.js';
 
 /** A query as a client sends it. */
 export interface QueryRequest {
@@ -75,37 +69,19 @@ const MAX_GRAPH = 50;
 export interface RetrievalDependencies extends ServedHitsDependencies {
   index: Pick<SearchIndex, 'search'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
-  items: ServedHitsDependencies['items'] & {
-    listByIds(database: OwnedDatabase, ids: readonly string[]): Promise<RetrievedItem[]>;
-  };
-  graph: {
-    graphAround(
-      databaseId: string,
-      items: readonly string[],
-      chunkIds: readonly string[],
-      limit: number,
-    ): Promise<GraphContext>;
-  };
-  feedback: { getTallies(org: string, items: readonly string[]): Promise<Map<string, RatingTally>> };
+  items: Pick<Items, 'listByIds' | 'listByKeys'>;
+  graph: Pick<GraphStore, 'graphAround'>;
+  feedback: Pick<Feedback, 'getTallies'>;
   /** Null: the first ranking stands. */
   reranker: Reranker | null;
 }
 
 /** The fields of a stored database that a query needs. */
-export interface QueriedDatabase extends OwnedDatabase {
-  index: IndexGeneration;
-  rated?: boolean;
-}
-
-/** The part of the knowledge graph that the hits mention. */
-export interface GraphContext {
-  entities: { name: string; type: string; source_ids: string[]; chunk_ids: string[] }[];
-  relations: (Pick<Relation, 'source' | 'target' | 'relation' | 'evidence'> & SourceName)[];
-}
+type QueriedDatabase = Pick<DatabaseRecord, '_id' | 'org' | 'index' | 'rated'>;
 
 const OUTDATED_TEXTS =
   'The text of this database was indexed by another version. An operator can rebuild the index with "postback index rebuild".';
-const NO_GRAPH: GraphContext = { entities: [], relations: [] };
+const NO_GRAPH: Awaited<ReturnType<GraphStore['graphAround']>> = { entities: [], relations: [] };
 
 /**
  * Runs queries. The index finds chunks; MongoDB has their content and shows which version of an item is served. A version that
@@ -336,7 +312,7 @@ function explain({ score, text_score, vector_score, parts }: RankedHit) {
 }
 
 /** @returns the location of a chunk in its document, without absent fields */
-function locationOf(chunk: RetrievedChunk) {
+function locationOf(chunk: ChunkRecord) {
   return {
     ...(chunk.page === null ? {} : { page: chunk.page }),
     ...(chunk.page_label === undefined ? {} : { page_label: chunk.page_label }),

@@ -1,57 +1,14 @@
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { asServed } from '../../domain/content/items.js';
-import type { TextLanguage } from '../../domain/content/languages.js';
 import type { ScoreParts } from '../../domain/content/ranking.js';
-import type { ItemType, SearchHit } from '../../domain/content/search.js';
+import type { SearchHit } from '../../domain/content/search.js';
 import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import { chunkOwner } from '../../domain/ids.js';
-import type { TextRange } from '../../domain/text-ranges.js';
+import type { ChunkRecord, Chunks } from './chunks.js';
+import type { ItemRecord, Items } from './items.js';
 
 /** Chunks read in addition to the limit, because a hit may belong to a version that is not served. */
 export const SPARE = 3;
-
-/** The fields of a stored chunk that a result shows. */
-export interface RetrievedChunk {
-  _id: string;
-  item: string;
-  version: number;
-  source_id: string;
-  collection: string;
-  type: ItemType;
-  title: string | null;
-  text: string;
-  /** The parts of the text that are code. */
-  code?: TextRange[];
-  /** Characters at the start that repeat the end of the chunk before. */
-  overlap?: number;
-  /** Position among the chunks of its version, from 0. */
-  ordinal: number;
-  /** The language of the text; English when absent. */
-  language?: TextLanguage;
-  headings: string[];
-  page: number | null;
-  page_label?: string;
-  slide?: number;
-  slide_title?: string;
-  sheet: string | null;
-  attachment?: string;
-  /** First and last row of a table, from 1. */
-  rows?: [number, number];
-}
-
-/** The fields of a stored item that a result needs. */
-export interface RetrievedItem {
-  _id: string;
-  id: string;
-  collection: string;
-  version: number;
-  served_version: number | null;
-  served?: Omit<RetrievedItem, '_id' | 'id' | 'collection' | 'served_version' | 'served'> | undefined;
-  title: string | null;
-  metadata: Record<string, unknown>;
-  additional_metadata: Record<string, unknown>;
-  updated_at: Date;
-}
 
 /** A hit with the parts of its score, unless the score is that of the search. */
 export interface RankedHit extends SearchHit {
@@ -59,8 +16,8 @@ export interface RankedHit extends SearchHit {
 }
 
 export interface Result {
-  chunk: RetrievedChunk;
-  item: RetrievedItem;
+  chunk: ChunkRecord;
+  item: ItemRecord;
   hit: RankedHit;
 }
 
@@ -75,8 +32,8 @@ export interface Best {
 
 /** The stores that have the content of hits. */
 export interface ServedHitsDependencies {
-  chunks: { getByIds(databaseId: string, ids: readonly string[]): Promise<Map<string, RetrievedChunk>> };
-  items: { listByKeys(org: string, keys: readonly string[]): Promise<RetrievedItem[]> };
+  chunks: Pick<Chunks, 'getByIds'>;
+  items: Pick<Items, 'listByKeys'>;
 }
 
 /**
@@ -90,7 +47,7 @@ export async function readServed(
   limit: number,
 ): Promise<Best> {
   const found = new Map<string, Result>();
-  const items = new Map<string, RetrievedItem | null>();
+  const items = new Map<string, ItemRecord | null>();
   let unserved = 0;
   for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
     const batch = hits.slice(start, start + limit + SPARE);
@@ -114,7 +71,7 @@ async function readItems(
   deps: Pick<ServedHitsDependencies, 'items'>,
   { org }: OwnedDatabase,
   hits: readonly SearchHit[],
-  items: Map<string, RetrievedItem | null>,
+  items: Map<string, ItemRecord | null>,
 ): Promise<void> {
   const missing = itemsOf(hits.map((hit) => hit.chunk_id)).filter((key) => !items.has(key));
   if (missing.length === 0) return;
@@ -123,7 +80,7 @@ async function readItems(
 }
 
 /** @returns the served versions of items that have only hits of earlier versions */
-function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, RetrievedItem | null>): string[] {
+function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, ItemRecord | null>): string[] {
   const newest = new Map<string, number>();
   for (const { item, version } of ownersOf(hits.map((hit) => hit.chunk_id))) {
     newest.set(item, Math.max(version, newest.get(item) ?? 0));
