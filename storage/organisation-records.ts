@@ -26,10 +26,13 @@ interface Owned {
   org: string;
 }
 
+/** A change of records: operators, or a pipeline. */
+type Change<Entry> = UpdateFilter<Entry> | Document[];
+
 /** One of many updates. */
 export interface RecordUpdate<Entry> {
   filter: OwnFilter<Entry>;
-  update: UpdateFilter<Entry> | Document[];
+  update: Change<Entry>;
   /** Updates all records that match. Otherwise at most one. */
   multi?: boolean;
   upsert?: boolean;
@@ -82,28 +85,21 @@ export class OwnRecords<Entry extends Owned> {
     else if (inserted.length > 1) await this.records.insertMany(inserted, options);
   }
 
-  updateOne(
-    filter: OwnFilter<Entry>,
-    update: UpdateFilter<Entry> | Document[],
-    options?: UpdateOptions,
-  ): Promise<UpdateResult> {
+  updateOne(filter: OwnFilter<Entry>, update: Change<Entry>, options?: UpdateOptions): Promise<UpdateResult> {
     return this.records.updateOne(this.own(filter), update, options);
   }
 
-  updateMany(
-    filter: OwnFilter<Entry>,
-    update: UpdateFilter<Entry> | Document[],
-    options?: UpdateOptions,
-  ): Promise<UpdateResult> {
+  updateMany(filter: OwnFilter<Entry>, update: Change<Entry>, options?: UpdateOptions): Promise<UpdateResult> {
     return this.records.updateMany(this.own(filter), update, options);
   }
 
+  /** @returns the record after the update, unlike MongoDB's method; null when none matches */
   findOneAndUpdate(
     filter: OwnFilter<Entry>,
-    update: UpdateFilter<Entry> | Document[],
-    options: FindOneAndUpdateOptions = {},
+    update: Change<Entry>,
+    options?: Omit<FindOneAndUpdateOptions, 'returnDocument' | 'includeResultMetadata'>,
   ): Promise<WithId<Entry> | null> {
-    return this.records.findOneAndUpdate(this.own(filter), update, { ...options, includeResultMetadata: false });
+    return this.records.findOneAndUpdate(this.own(filter), update, { ...options, returnDocument: 'after' });
   }
 
   /** Sends many updates together. @returns the number of records that matched */

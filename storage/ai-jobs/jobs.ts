@@ -137,7 +137,6 @@ export function createAiJobs(
         .findOneAndUpdate(
           { _id: jobId.toLowerCase(), status: { $in: UNFINISHED_JOB_STATUSES } },
           { $set: { cancel_requested: true } },
-          { returnDocument: 'after' },
         );
     },
 
@@ -195,11 +194,7 @@ export function createAiJobs(
     async countProviderFailure(org: string, jobId: string): Promise<number> {
       const counted = await aiJobs
         .forOrg(org)
-        .findOneAndUpdate(
-          { _id: jobId },
-          { $inc: { provider_failures: 1 } },
-          { returnDocument: 'after', projection: { provider_failures: 1 } },
-        );
+        .findOneAndUpdate({ _id: jobId }, { $inc: { provider_failures: 1 } }, { projection: { provider_failures: 1 } });
       return counted?.provider_failures ?? 0;
     },
 

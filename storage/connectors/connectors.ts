@@ -153,15 +153,12 @@ export function createConnectors({ connectors, now }: Access<'connectors' | 'now
           },
           ...checkSoon,
         },
-        { returnDocument: 'after' },
       );
     },
 
     /** Deletes a connector for clients and syncs. @returns the deleted connector, or null when there was none */
     markDeleted(org: string, id: string, removeItems: boolean): Promise<ConnectorRecord | null> {
-      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, deletion(now(), removeItems), {
-        returnDocument: 'after',
-      });
+      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, deletion(now(), removeItems));
     },
 
     /** Deletes the connectors of a database that is being deleted. The reconciler ends their schedules. */

@@ -42,9 +42,7 @@ export function createConnectorSyncs({ connectors, now }: Access<'connectors' | 
         error_message: null,
         counts: null,
       };
-      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, [{ $set: { sync } }], {
-        returnDocument: 'after',
-      });
+      return connectors.forOrg(org).findOneAndUpdate({ _id: id, deleted_at: null }, [{ $set: { sync } }]);
     },
 
     /** @returns the connector, or null when it was deleted or this sync is not its latest or has finished */

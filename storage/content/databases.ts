@@ -153,7 +153,6 @@ export function createDatabases({ databases, now }: Access<'databases' | 'now'>,
           .findOneAndUpdate(
             { _id, metadata_schema, status: { $ne: 'deleting' } },
             { $set: { metadata_schema: fields, updated_at: now() } },
-            { returnDocument: 'after' },
           );
         if (updated) return updated;
       }

@@ -56,7 +56,7 @@ export function createCrewExecutions(
         },
         $inc: { sequence: isApprove ? 1 : 0, bytes: textBytes(feedback) },
       },
-      { session: tx, returnDocument: 'after' },
+      { session: tx },
     );
 
   return {
@@ -114,7 +114,7 @@ export function createCrewExecutions(
     countStep(org: string, id: string, tx: ClientSession): Promise<CrewExecutionRecord | null> {
       return crewExecutions
         .forOrg(org)
-        .findOneAndUpdate({ _id: id }, { $inc: { sequence: 1 } }, { session: tx, returnDocument: 'after', ...BY_ID });
+        .findOneAndUpdate({ _id: id }, { $inc: { sequence: 1 } }, { session: tx, ...BY_ID });
     },
 
     /**
@@ -141,7 +141,7 @@ export function createCrewExecutions(
           // The output of an earlier attempt is kept with its feedback.
           $inc: { sequence: 1, bytes: textBytes(output) },
         },
-        { session: tx, returnDocument: 'after' },
+        { session: tx },
       );
     },
 
@@ -206,7 +206,7 @@ export function createCrewExecutions(
     /** Counts a reminder. @returns the execution, or null when it does not wait for feedback on this attempt any more */
     remind(ref: AttemptRef, tx: ClientSession): Promise<CrewExecutionRecord | null> {
       const update = { $inc: { sequence: 1 } };
-      const options = { session: tx, returnDocument: 'after' } as const;
+      const options = { session: tx } as const;
       return crewExecutions.forOrg(ref.org).findOneAndUpdate(waitingFor(ref), update, options);
     },
 
@@ -220,7 +220,6 @@ export function createCrewExecutions(
         .findOneAndUpdate(
           { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
           { $set: { review_key: newReviewKey() } },
-          { returnDocument: 'after' },
         );
     },
 
@@ -234,7 +233,6 @@ export function createCrewExecutions(
         .findOneAndUpdate(
           { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
           { $set: { cancel_requested: true, check_at: clock() } },
-          { returnDocument: 'after' },
         );
     },
 
@@ -266,7 +264,6 @@ export function createCrewExecutions(
         },
         {
           session: tx,
-          returnDocument: 'after',
           ...(failed ? { arrayFilters: [{ 'current.status': { $in: UNFINISHED_EXECUTION_STATUSES } }] } : {}),
         },
       );

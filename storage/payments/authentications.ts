@@ -153,7 +153,7 @@ export function createAuthentications(
               check: { fingerprint, sdk_next_action, sealed_decision, checked_at: now },
             },
           },
-          { session: tx, returnDocument: 'after' },
+          { session: tx },
         );
         if (record) {
           const keptUntil = Math.min(now.getTime() + times.deviceDataKeptForMs, record.remove_at.getTime());
@@ -183,7 +183,7 @@ export function createAuthentications(
           .findOneAndUpdate(
             { ...existing(id, now), ...open, expires_at: { $gt: now } },
             { $set: { status: 'closed', closed_at: now } },
-            { session: tx, returnDocument: 'after' },
+            { session: tx },
           );
         if (ended) await closed(ended, tx);
         return ended;
@@ -201,7 +201,7 @@ export function createAuthentications(
         .findOneAndUpdate(
           { _id: id, ...open, expires_at: { $lte: now } },
           { $set: { status: 'expired' } },
-          { session: tx, returnDocument: 'after' },
+          { session: tx },
         );
     },
 
