@@ -9,10 +9,9 @@ import { AUTHENTICATION_ENDED } from '../domain/webhooks/events.js';
 import { webhookHeaders } from '../domain/webhooks/headers.js';
 import type { AiJobs } from '../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../storage/ai-jobs/signing-keys.js';
-import type { CrewSigningSecrets } from '../storage/crews/signing-secrets.js';
-import type { PaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
 import type { Registrations } from '../storage/webhooks/registrations.js';
+import type { OrganisationSecrets } from '../storage/webhooks/signing-secrets.js';
 
 export const sentRequestSchema = z
   .object({
@@ -45,8 +44,8 @@ export type ShowLastRequest = (delivery: DeliveryRecord) => Promise<SentRequest 
 
 export interface LastRequestDependencies {
   registrations: Pick<Registrations, 'findForOrg' | 'openSecrets'>;
-  crewSigningSecrets: Pick<CrewSigningSecrets, 'listOpen'>;
-  paymentSigningSecrets: Pick<PaymentSigningSecrets, 'listOpen'>;
+  crewSigningSecrets: Pick<OrganisationSecrets, 'listOpen'>;
+  paymentSigningSecrets: Pick<OrganisationSecrets, 'listOpen'>;
   aiJobs: Pick<AiJobs, 'getById' | 'getResult'>;
   signingKeys: Pick<SigningKeys, 'openPrivateKey'>;
 }
@@ -77,7 +76,7 @@ export function createShowLastRequest(deps: LastRequestDependencies): ShowLastRe
   async function ofMessage(
     { _id, org, event_type, message }: DeliveryRecord,
     url: string,
-    signingSecrets: Pick<CrewSigningSecrets | PaymentSigningSecrets, 'listOpen'>,
+    signingSecrets: Pick<OrganisationSecrets, 'listOpen'>,
     at: Date,
   ) {
     if (!message) return null;

@@ -38,7 +38,6 @@ import { createSearchIndex } from '../storage/content/search-index/engines.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
 import { createCrewFeedback } from '../storage/crews/feedback.js';
-import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createCrewSteps } from '../storage/crews/steps.js';
 import { createChangeLog } from '../storage/events/changes.js';
 import { createFiles } from '../storage/files/index.js';
@@ -47,7 +46,6 @@ import { createModelTokens } from '../storage/model-tokens.js';
 import { createOrganisationDirectory } from '../storage/organisation-directory.js';
 import { createOrganisations } from '../storage/organisations.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
-import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import { createProcesses } from '../storage/processes.js';
 import { createQuotas } from '../storage/quotas.js';
 import { createRateLimiter } from '../storage/rate-limits.js';
@@ -58,6 +56,7 @@ import { createDeliveryQueue } from '../storage/webhooks/delivery-queue.js';
 import { createOperatorNotices } from '../storage/webhooks/operator-notices.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createReplays } from '../storage/webhooks/replays.js';
+import { createOrganisationSecrets } from '../storage/webhooks/signing-secrets.js';
 import { createHeaderSealing } from '../storage/webhooks/static-headers.js';
 import { type Config, defaultLimits } from './config.js';
 import { type ModelMetrics, measuredEmbedder, measuredReranker } from './metrics.js';
@@ -177,7 +176,12 @@ export async function createSharedDependencies(
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewFeedback: createCrewFeedback(collections),
-    crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
+    crewSigningSecrets: createOrganisationSecrets(
+      collections.crewSigningSecrets,
+      collections.now,
+      sealer,
+      'crew-signing-secret',
+    ),
     crewSteps: createCrewSteps(collections),
     checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),
@@ -196,7 +200,12 @@ export async function createSharedDependencies(
     replays: createReplays(collections),
     processes: createProcesses(collections),
     deliveryQueue: createDeliveryQueue(collections, deliveryRetentionMs),
-    paymentSigningSecrets: createPaymentSigningSecrets(collections, sealer),
+    paymentSigningSecrets: createOrganisationSecrets(
+      collections.paymentSigningSecrets,
+      collections.now,
+      sealer,
+      'payment-signing-secret',
+    ),
     authentications: createAuthentications(collections, sealer, {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,
       keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,

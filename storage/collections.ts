@@ -18,7 +18,6 @@ import type { ItemRecord } from './content/items.js';
 import type { RemovedItemRecord } from './content/removed-items.js';
 import type { CrewExecutionRecord } from './crews/execution-record.js';
 import type { CrewFeedbackRecord } from './crews/feedback.js';
-import type { CrewSigningSecretRecord } from './crews/signing-secrets.js';
 import type { CrewStepRecord } from './crews/steps.js';
 import type { UnclaimedFileRecord } from './files/s3.js';
 import type { IdempotencyRecord } from './idempotency-keys.js';
@@ -27,13 +26,13 @@ import type { ModelTokensRecord } from './model-tokens.js';
 import { byOrganisation, type OrganisationRecords } from './organisation-records.js';
 import type { OrganisationRecord } from './organisations.js';
 import type { AuthenticationRecord, EligibilityDataRecord } from './payments/authentications.js';
-import type { PaymentSigningSecretRecord } from './payments/signing-secrets.js';
 import type { ProcessEndRecord, ProcessRecord, SweepRecord } from './processes.js';
 import type { QuotaGateRecord } from './quotas.js';
 import type { RateLimitRecord } from './rate-limits.js';
 import type { DeliveryRecord } from './webhooks/deliveries.js';
 import type { RegistrationRecord } from './webhooks/registrations.js';
 import type { ReplayRecord } from './webhooks/replays.js';
+import type { OrganisationSecretRecord } from './webhooks/signing-secrets.js';
 
 /** The collections and their records. Record fields have the specification's names where it has one. */
 export type Collections = ReturnType<typeof collectionsOf>;
@@ -132,7 +131,7 @@ function collectionsOf(access: { mongoClient: MongoClient; db: Db; now: Database
     replays: byOrganisation(db.collection<ReplayRecord>('delivery_replays')),
     authentications: byOrganisation(db.collection<AuthenticationRecord>('authentications')),
     eligibilityData: byOrganisation(db.collection<EligibilityDataRecord>('eligibility_data')),
-    paymentSigningSecrets: db.collection<PaymentSigningSecretRecord>('payment_signing_secrets'),
+    paymentSigningSecrets: db.collection<OrganisationSecretRecord>('payment_signing_secrets'),
     aiJobs: byOrganisation(db.collection<AiJobRecord>('ai_jobs')),
     aiJobResults: byOrganisation(db.collection<AiJobResultRecord>('ai_job_results')),
     checkpoints: byOrganisation(db.collection<CheckpointRecord>('checkpoints')),
@@ -143,7 +142,7 @@ function collectionsOf(access: { mongoClient: MongoClient; db: Db; now: Database
     crewExecutions: byOrganisation(db.collection<CrewExecutionRecord>('crew_executions')),
     crewSteps: byOrganisation(db.collection<CrewStepRecord>('crew_steps')),
     crewFeedback: byOrganisation(db.collection<CrewFeedbackRecord>('crew_feedback')),
-    crewSigningSecrets: db.collection<CrewSigningSecretRecord>('crew_signing_secrets'),
+    crewSigningSecrets: db.collection<OrganisationSecretRecord>('crew_signing_secrets'),
     connectors: byOrganisation(db.collection<ConnectorRecord>('connectors')),
     connectorResources: byOrganisation(db.collection<ConnectorResourceRecord>('connector_resources')),
   };

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { Binary, type ClientSession } from 'mongodb';
+import type { Binary, ClientSession } from 'mongodb';
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
-import type { SealedContext, Sealer } from '../domain/sealing.js';
+import type { Sealer } from '../domain/sealing.js';
 import type { Access } from './collections.js';
 import { BY_ID } from './queries.js';
+import { sealingFor } from './sealing.js';
 import { inTransaction, isDuplicateKey } from './transactions.js';
 
 export interface IdempotencyRecord {
@@ -65,7 +66,7 @@ export function createIdempotencyKeys(
   sealer: Sealer,
   { ttlMs, leaseMs = LEASE_MS }: { ttlMs: number; leaseMs?: number },
 ) {
-  const context = (id: string): SealedContext => `idempotency/${id}`;
+  const { seal, open } = sealingFor(sealer, 'idempotency');
   return {
     /**
      * Claims the key for a request, or finds the state of an earlier request with the key.
@@ -106,7 +107,7 @@ export function createIdempotencyKeys(
         if (record.fingerprint !== fingerprint) return { state: 'another request' };
         if (record.response === null) return { state: 'in progress' };
         const { status, headers, sealed_body } = record.response;
-        return { state: 'saved', response: { status, headers, body: sealer.open(sealed_body.value(), context(id)) } };
+        return { state: 'saved', response: { status, headers, body: open(id, sealed_body) } };
       }
     },
 
@@ -124,7 +125,7 @@ export function createIdempotencyKeys(
         const result = await write(tx);
         const { status, headers, body } = response();
         // Sealed, because a response may carry secrets of its client.
-        const sealed_body = new Binary(sealer.seal(body, context(id)));
+        const sealed_body = seal(id, body);
         const saved = await idempotencyKeys
           .forOrg(org)
           .updateOne(

@@ -12,12 +12,12 @@ import { queuedItem } from '../storage/content/item-queue.js';
 import { createItems, refOf } from '../storage/content/items.js';
 import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
 import { createInterruptedNotifier } from '../storage/content/removed-items.js';
-import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { inTransaction } from '../storage/transactions.js';
 import { createCompletionGroups, inTurn } from '../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
+import { createOrganisationSecrets } from '../storage/webhooks/signing-secrets.js';
 import { createPaymentStarters } from '../temporal/payments/starters.js';
 import type { WorkflowStarter } from '../temporal/workflow-starter.js';
 import { createWorkerMetrics } from '../worker/metrics.js';
@@ -62,7 +62,12 @@ describe('a process whose clock is wrong', () => {
 
   test('signs with a secret that was replaced a short time ago', async () => {
     const sealer = createSealer(Buffer.alloc(32, 1).toString('base64'));
-    const secrets = createCrewSigningSecrets(collections, sealer);
+    const secrets = createOrganisationSecrets(
+      collections.crewSigningSecrets,
+      collections.now,
+      sealer,
+      'crew-signing-secret',
+    );
     await secrets.set('clock', 'whsec_before');
     await secrets.set('clock', 'whsec_after');
     shiftClock(2 * DAY_MS);

@@ -6,12 +6,11 @@ import { createSealer, SEALED_PURPOSES, type SealedPurpose, type Sealer } from '
 import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createConnectors } from '../storage/connectors/connectors.js';
-import { createCrewSigningSecrets } from '../storage/crews/signing-secrets.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { createAuthentications } from '../storage/payments/authentications.js';
-import { createPaymentSigningSecrets } from '../storage/payments/signing-secrets.js';
 import { resealAll, SEALED_FIELDS } from '../storage/sealed-fields.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
+import { createOrganisationSecrets } from '../storage/webhooks/signing-secrets.js';
 import { createHeaderSealing } from '../storage/webhooks/static-headers.js';
 import { runCommand } from './support/command.js';
 import { collectionsDuringTests } from './support/during-tests.js';
@@ -78,8 +77,18 @@ describe('sealed values', () => {
     const times = { expiresAfterMs: HOUR_MS, keptForMs: HOUR_MS, deviceDataKeptForMs: HOUR_MS };
     return {
       registrations: createRegistrations(collections, sealer),
-      crewSigningSecrets: createCrewSigningSecrets(collections, sealer),
-      paymentSigningSecrets: createPaymentSigningSecrets(collections, sealer),
+      crewSigningSecrets: createOrganisationSecrets(
+        collections.crewSigningSecrets,
+        collections.now,
+        sealer,
+        'crew-signing-secret',
+      ),
+      paymentSigningSecrets: createOrganisationSecrets(
+        collections.paymentSigningSecrets,
+        collections.now,
+        sealer,
+        'payment-signing-secret',
+      ),
       signingKeys: createSigningKeys(collections, sealer),
       connectors: createConnectors(collections, sealer),
       authentications: createAuthentications(collections, sealer, times),

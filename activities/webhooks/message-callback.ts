@@ -1,14 +1,14 @@
 import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
-import type { CrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
+import type { OrganisationSecrets } from '../../storage/webhooks/signing-secrets.js';
 import type { HeaderSealing } from '../../storage/webhooks/static-headers.js';
 import type { Callback } from './callback.js';
 
 export interface MessageCallbackOptions {
   /** For crews one of many hours: an execution that waits for a person waits for the receiver of that news, too. */
   policy: DeliveryPolicy;
-  secrets: Pick<CrewSigningSecrets, 'listOpen'>;
+  secrets: Pick<OrganisationSecrets, 'listOpen'>;
   /** Of receivers that have static headers. */
   headers?: Pick<HeaderSealing, 'open'>;
   /** Whether a message is never sent unsigned: a merchant could not tell it from a forgery. */

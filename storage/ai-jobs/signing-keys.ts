@@ -1,11 +1,12 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { Binary } from 'mongodb';
+import type { Binary } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { newSigningKeyId } from '../../domain/ids.js';
-import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import type { Sealer } from '../../domain/sealing.js';
 import { UNFINISHED_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import type { Access } from '../collections.js';
+import { sealingFor } from '../sealing.js';
 import { inTransaction, isDuplicateKey } from '../transactions.js';
 
 export interface SigningKeyRecord {
@@ -43,7 +44,7 @@ export function createSigningKeys(
   }: Access<'mongoClient' | 'signingKeys' | 'aiJobs' | 'deliveries' | 'now'>,
   sealer: Sealer,
 ) {
-  const context = (id: string): SealedContext => `job-signing-key/${id}`;
+  const { seal, open } = sealingFor(sealer, 'job-signing-key');
   const opened = new Map<string, KeyObject>();
   /** First keys that this process creates now, by organisation. */
   const creating = new Map<string, Promise<string>>();
@@ -61,7 +62,7 @@ export function createSigningKeys(
       if (cached) return cached;
       const record = await signingKeys.forOrg(org).findOne({ _id: id });
       if (!record) throw new Error(`there is no signing key ${id}`);
-      const key = createPrivateKey(sealer.open(record.sealed_private_key.value(), context(id)));
+      const key = createPrivateKey(open(id, record.sealed_private_key));
       if (opened.size >= MAX_OPENED) opened.delete(opened.keys().next().value!);
       opened.set(`${org}/${id}`, key);
       return key;
@@ -123,7 +124,7 @@ export function createSigningKeys(
     return {
       _id,
       org,
-      sealed_private_key: new Binary(sealer.seal(pem, context(_id))),
+      sealed_private_key: seal(_id, pem),
       public_key: publicKey.export({ type: 'spki', format: 'pem' }) as string,
       current: true,
       created_at: now(),

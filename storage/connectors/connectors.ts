@@ -1,4 +1,4 @@
-import { Binary, type ClientSession, type Filter } from 'mongodb';
+import type { Binary, ClientSession, Filter } from 'mongodb';
 import type {
   ConnectorKind,
   ConnectorSchedule,
@@ -9,9 +9,10 @@ import type {
 } from '../../domain/connectors/connectors.js';
 import type { SyncStatus } from '../../domain/connectors/states.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import type { Sealer } from '../../domain/sealing.js';
 import type { Access } from '../collections.js';
 import { newestFirst, type PageQuery } from '../queries.js';
+import { jsonSealingFor } from '../sealing.js';
 
 export interface ConnectorRecord {
   /** `con_…` */
@@ -87,9 +88,7 @@ const checkSoon = { $unset: { check_at: '' } } as const;
 
 /** Connectors. Clients and syncs do not see a deleted connector. Credentials are sealed. */
 export function createConnectors({ connectors, now }: Access<'connectors' | 'now'>, sealer: Sealer) {
-  const context = (id: string): SealedContext => `connector-credentials/${id}`;
-  const seal = (id: string, credentials: S3Credentials) =>
-    new Binary(sealer.seal(JSON.stringify(credentials), context(id)));
+  const { seal, open } = jsonSealingFor<S3Credentials>(sealer, 'connector-credentials');
   const deletion = (now: Date, removeItems: boolean) => ({
     $set: {
       deleted_at: now,
@@ -181,8 +180,7 @@ export function createConnectors({ connectors, now }: Access<'connectors' | 'now
 
     /** @returns the plain credentials, or null when there are none */
     openCredentials({ _id, sealed_credentials }: ConnectorRecord): S3Credentials | null {
-      if (sealed_credentials === null) return null;
-      return JSON.parse(sealer.open(sealed_credentials.value(), context(_id))) as S3Credentials;
+      return sealed_credentials && open(_id, sealed_credentials);
     },
   };
 }

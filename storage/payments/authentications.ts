@@ -1,4 +1,4 @@
-import { Binary, type ClientSession, type Filter } from 'mongodb';
+import type { Binary, ClientSession, Filter } from 'mongodb';
 import { newAuthenticationId, sha256Hex } from '../../domain/ids.js';
 import {
   type AuthenticationDetails,
@@ -13,9 +13,10 @@ import {
 import { asSent, type SentNames } from '../../domain/payments/card-networks.js';
 import { type DecisionReason, decideEligibility, type Network } from '../../domain/payments/eligibility-decision.js';
 import { type AuthenticationStatus, OPEN_AUTHENTICATION_STATES } from '../../domain/payments/states.js';
-import type { SealedContext, Sealer } from '../../domain/sealing.js';
+import type { Sealer } from '../../domain/sealing.js';
 import type { Access } from '../collections.js';
 import { newestFirst, type PageQuery } from '../queries.js';
+import { jsonSealingFor } from '../sealing.js';
 import { inTransaction } from '../transactions.js';
 
 export interface AuthenticationRecord {
@@ -63,9 +64,9 @@ export function createAuthentications(
   sealer: Sealer,
   times: AuthenticationTimes,
 ) {
-  const detailsContext = (id: string): SealedContext => `authentication-details/${id}`;
-  const decisionContext = (id: string): SealedContext => `eligibility-decision/${id}`;
-  const dataContext = (id: string): SealedContext => `eligibility-data/${id}`;
+  const sealedDetails = jsonSealingFor<AuthenticationDetails>(sealer, 'authentication-details');
+  const sealedReasons = jsonSealingFor<DecisionReason[]>(sealer, 'eligibility-decision');
+  const sealedData = jsonSealingFor<EligibilityCheckData>(sealer, 'eligibility-data');
 
   /** Excludes records that are due for removal, because MongoDB removes them only about once a minute. */
   const existing = (id: string, now: Date) => ({ _id: id, remove_at: { $gt: now } });
@@ -102,7 +103,7 @@ export function createAuthentications(
         amount,
         currency,
         client_secret_hash: sha256Hex(clientSecret),
-        sealed_details: new Binary(sealer.seal(JSON.stringify(details), detailsContext(id))),
+        sealed_details: sealedDetails.seal(id, details),
         webhook_url: webhook_url ?? null,
         check: null,
         created_at: now,
@@ -140,10 +141,10 @@ export function createAuthentications(
       if (statusAt(authentication, now) !== 'started') return authentication;
       const { _id: id, org } = authentication;
       const sentData = { click_to_pay: mapNetworks(data.click_to_pay, sent) };
-      const sealed = new Binary(sealer.seal(JSON.stringify(sentData), dataContext(id)));
+      const sealed = sealedData.seal(id, sentData);
       const { sdk_next_action, reasons } = decideEligibility(data, now);
       const named = reasons.map((reason) => ({ ...reason, network: asSent(sent, reason.network) }));
-      const sealed_decision = new Binary(sealer.seal(JSON.stringify(named), decisionContext(id)));
+      const sealed_decision = sealedReasons.seal(id, named as DecisionReason[]);
       const checked = await inTransaction(mongoClient, async (tx) => {
         const record = await authentications.forOrg(org).findOneAndUpdate(
           { ...existing(id, now), status: 'started', expires_at: { $gt: now } },
@@ -210,18 +211,18 @@ export function createAuthentications(
 
     /** @returns the plain details */
     openDetails({ _id, sealed_details }: AuthenticationRecord): AuthenticationDetails {
-      return JSON.parse(sealer.open(sealed_details.value(), detailsContext(_id)));
+      return sealedDetails.open(_id, sealed_details);
     },
 
     /** @returns why the first check was decided as it was */
     openReasons(id: string, { sealed_decision }: NonNullable<AuthenticationRecord['check']>): DecisionReason[] {
-      return JSON.parse(sealer.open(sealed_decision.value(), decisionContext(id)));
+      return sealedReasons.open(id, sealed_decision);
     },
 
     /** @returns the data of the first check, or null before the check and after the data was removed */
     async findCheckData({ _id, org }: AuthenticationRecord, now: Date): Promise<EligibilityCheckData | null> {
       const record = await eligibilityData.forOrg(org).findOne({ _id, remove_at: { $gt: now } });
-      return record && JSON.parse(sealer.open(record.sealed.value(), dataContext(_id)));
+      return record && sealedData.open(_id, record.sealed);
     },
   };
 }
@@ -235,7 +236,10 @@ function inState(status: AuthenticationStatus | undefined, now: Date): Filter<Au
   return status === 'closed' ? { status } : { status, expires_at: { $gt: now } };
 }
 
-function mapNetworks(clickToPay: EligibilityCheckData['click_to_pay'], sent: SentNames): object {
+function mapNetworks(
+  clickToPay: EligibilityCheckData['click_to_pay'],
+  sent: SentNames,
+): EligibilityCheckData['click_to_pay'] {
   return Object.fromEntries(
     Object.entries(clickToPay).map(([network, data]) => [asSent(sent, network as Network), data]),
   );

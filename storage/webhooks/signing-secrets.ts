@@ -1,7 +1,10 @@
-import { Binary, type Collection, type Document } from 'mongodb';
-import type { SealedContext, SealedPurpose, Sealer } from '../../domain/sealing.js';
+import type { Binary, Collection, Document } from 'mongodb';
+import { newSigningSecret } from '../../domain/ids.js';
+import type { SealedPurpose, Sealer } from '../../domain/sealing.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DatabaseClock } from '../clock.js';
+import { sealingFor } from '../sealing.js';
+import { isDuplicateKey } from '../transactions.js';
 
 /** The fields of a record that has a signing secret. */
 export interface SigningSecretFields {
@@ -23,13 +26,9 @@ const MAX_PREVIOUS_SECRETS = 4;
 
 export const NO_SECRETS = { sealed_secret: null, previous_secrets: [] } satisfies SigningSecretFields;
 
-/**
- * Seals and opens the signing secrets of organisations.
- * @param purpose keeps a sealed value from being used for another purpose
- */
+/** Seals and opens the signing secrets of organisations. */
 export function createSecretSealing(now: DatabaseClock, sealer: Sealer, purpose: SealedPurpose) {
-  const context = (org: string): SealedContext => `${purpose}/${org}`;
-  const open = (org: string, sealed: Binary) => sealer.open(sealed.value(), context(org));
+  const { seal, open } = sealingFor(sealer, purpose);
   const tryOpen = (org: string, sealed: Binary) => {
     try {
       return open(org, sealed);
@@ -39,13 +38,15 @@ export function createSecretSealing(now: DatabaseClock, sealer: Sealer, purpose:
   };
 
   return {
+    seal,
+
     /**
      * The fields of an update (a pipeline's `$set`) that make `secret` the current one. A secret that is set again is
      * not replaced; one that no sealing key opens any more is dropped.
      * @param stored the record as it was read
      */
     replacing(org: string, stored: SigningSecretFields | null, secret: string): Document {
-      const sealed_secret = new Binary(sealer.seal(secret, context(org)));
+      const sealed_secret = seal(org, secret);
       if (stored?.sealed_secret) {
         const current = tryOpen(org, stored.sealed_secret);
         if (current === secret) return {};
@@ -81,7 +82,9 @@ export interface OrganisationSecretRecord extends SigningSecretFields {
   updated_at: Date;
 }
 
-/** The secrets with which organisations' callbacks of one service are signed. */
+export type OrganisationSecrets = ReturnType<typeof createOrganisationSecrets>;
+
+/** The secrets with which organisations' callbacks of one service are signed, apart from those of other services. */
 export function createOrganisationSecrets(
   collection: Collection<OrganisationSecretRecord>,
   now: DatabaseClock,
@@ -90,6 +93,25 @@ export function createOrganisationSecrets(
 ) {
   const secrets = createSecretSealing(now, sealer, purpose);
   return {
+    /** @returns a new secret when the organisation had none, else null */
+    async generateFirst(org: string): Promise<string | null> {
+      if (await collection.findOne({ _id: org }, { projection: { _id: 1 } })) return null;
+      const secret = newSigningSecret();
+      try {
+        await collection.insertOne({
+          ...NO_SECRETS,
+          _id: org,
+          sealed_secret: secrets.seal(org, secret),
+          updated_at: now(),
+        });
+        return secret;
+      } catch (error) {
+        // Another request has generated it.
+        if (isDuplicateKey(error)) return null;
+        throw error;
+      }
+    },
+
     /** Replaces the secret; the replaced one signs beside it for a day. */
     async set(org: string, secret: string): Promise<void> {
       const stored = await collection.findOne({ _id: org });
@@ -101,6 +123,11 @@ export function createOrganisationSecrets(
     async listOpen(org: string): Promise<string[]> {
       const stored = await collection.findOne({ _id: org });
       return stored ? secrets.open(org, stored) : [];
+    },
+
+    /** Callbacks are unsigned afterwards. @returns false when there was no secret */
+    async remove(org: string): Promise<boolean> {
+      return (await collection.deleteOne({ _id: org })).deletedCount === 1;
     },
   };
 }

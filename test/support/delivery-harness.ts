@@ -19,14 +19,13 @@ import { createOutboundClient } from '../../providers/outbound/guarded-client.js
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
 import { createSigningKeys } from '../../storage/ai-jobs/signing-keys.js';
 import type { Collections } from '../../storage/collections.js';
-import { createCrewSigningSecrets } from '../../storage/crews/signing-secrets.js';
-import { createPaymentSigningSecrets } from '../../storage/payments/signing-secrets.js';
 import { createProcesses } from '../../storage/processes.js';
 import { createClientDeliveries } from '../../storage/webhooks/client-deliveries.js';
 import { createDeliveries, type Deliveries } from '../../storage/webhooks/deliveries.js';
 import { createDeliveryQueue, type DeliveryQueue } from '../../storage/webhooks/delivery-queue.js';
 import { createOperatorNotices } from '../../storage/webhooks/operator-notices.js';
 import { createRegistrations, type Registrations } from '../../storage/webhooks/registrations.js';
+import { createOrganisationSecrets } from '../../storage/webhooks/signing-secrets.js';
 import { createHeaderSealing } from '../../storage/webhooks/static-headers.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { createWorkerMetrics } from '../../worker/metrics.js';
@@ -63,8 +62,18 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
   const deliveryQueue = createDeliveryQueue(collections);
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
-  const crewSigningSecrets = createCrewSigningSecrets(collections, sealer);
-  const paymentSigningSecrets = createPaymentSigningSecrets(collections, sealer);
+  const crewSigningSecrets = createOrganisationSecrets(
+    collections.crewSigningSecrets,
+    collections.now,
+    sealer,
+    'crew-signing-secret',
+  );
+  const paymentSigningSecrets = createOrganisationSecrets(
+    collections.paymentSigningSecrets,
+    collections.now,
+    sealer,
+    'payment-signing-secret',
+  );
   const jobHeaders = createHeaderSealing(sealer, 'job-headers');
   const crewHeaders = createHeaderSealing(sealer, 'crew-headers');
   const log = pino({ level: 'silent' });
