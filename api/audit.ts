@@ -50,8 +50,8 @@ export function auditRoutes({ audit }: AuditDependencies): Router<RequestState> 
         response: listSchema('entries', entrySchema, 'Newest first.'),
       },
       async (ctx, { query, respond }) => {
-        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>
-          audit.listForOrg(ctx.state.principal.org, { before: from, limit }),
+        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) =>
+          audit.listForOrg(ctx.state.principal.org, page),
         );
         respond({ entries: records.map(describeEntry), count: records.length, next_cursor });
       },

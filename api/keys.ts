@@ -79,8 +79,8 @@ export function keyRoutes({ keys, now }: KeyDependencies): Router<RequestState> 
       },
       async (ctx, { query, respond }) => {
         const { principal } = ctx.state;
-        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>
-          keys.listForOrg(principal.org, query, { before: from, limit }),
+        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) =>
+          keys.listForOrg(principal.org, query, page),
         );
         const listed = records.map((record) => describeKey(record, now(), principal));
         respond({ keys: listed, count: listed.length, next_cursor });

@@ -7,6 +7,7 @@ import { createSharedReads } from '../domain/shared-calls.js';
 import { OPERATOR } from '../domain/webhooks/operator-notices.js';
 import type { Access } from './collections.js';
 import { createKeyUses } from './key-uses.js';
+import { newestFirst, type PageQuery } from './queries.js';
 import { inTransaction } from './transactions.js';
 
 export interface ApiKeyRecord {
@@ -115,20 +116,12 @@ export function createApiKeys({ mongoClient, apiKeys, now: clock }: Access<'mong
         .toArray();
     },
 
-    /** @returns at most `limit` keys of the organisation, newest first, after the key `before` */
-    listForOrg(
-      org: string,
-      { kind, state, crew }: KeyFilter,
-      { before, limit }: { before: string | undefined; limit: number },
-    ): Promise<ApiKeyRecord[]> {
-      const filters: Filter<ApiKeyRecord>[] = [
-        { org },
-        ...(before === undefined ? [] : [{ _id: { $lt: before } }]),
-        ...(kind ? [{ kind }] : []),
-        ...(state ? [inState(state, clock())] : []),
-        ...(crew === undefined ? [] : [takenBy(crew)]),
-      ];
-      return apiKeys.find({ $and: filters }).sort({ _id: -1 }).limit(limit).toArray();
+    /** @returns one page of the organisation's keys, newest first */
+    listForOrg(org: string, { kind, state, crew }: KeyFilter, page: PageQuery): Promise<ApiKeyRecord[]> {
+      const filter = {
+        $and: [{ org, kind }, state ? inState(state, clock()) : {}, crew === undefined ? {} : takenBy(crew)],
+      };
+      return newestFirst(apiKeys, filter, page).toArray();
     },
 
     /** @returns null when the organisation has no such key */

@@ -6,23 +6,65 @@ import type { Collection, Document, Filter, FindCursor, WithId } from 'mongodb';
  */
 export const BY_ID = { hint: { _id: 1 } } as const;
 
-/** A page of a list; ids sort by creation time. */
-export interface PageQuery {
-  /** The last id of the previous page. */
-  before?: string | undefined;
+/** A page of a list. */
+export interface PageQuery<Position = string> {
+  /** The position of the last record of the page before. */
+  from?: Position | undefined;
   limit: number;
 }
 
-/** One page of the records that match, newest first. */
-export function newestFirst<Entry extends { _id: string }>(
-  records: { find(filter: Filter<Entry>): FindCursor<WithId<Entry>> },
+/** A place in a list by time: the time of a record, and its id among the records of that time. */
+export interface TimePosition {
+  at: Date;
+  id: string;
+}
+
+interface Records<Entry> {
+  find(filter: Filter<Entry>): FindCursor<WithId<Entry>>;
+}
+
+const NEXT = { 1: '$gt', [-1]: '$lt' } as const;
+
+/** One page of the records that match, by id. @param direction ids sort by creation time: -1 lists the newest first */
+export function pageById<Entry extends { _id: string }>(
+  records: Records<Entry>,
   filter: Filter<Entry>,
-  { before, limit }: PageQuery,
+  { from, limit }: PageQuery,
+  direction: 1 | -1,
 ): FindCursor<WithId<Entry>> {
-  const page = before === undefined ? filter : { $and: [filter, { _id: { $lt: before } }] };
+  const page = from === undefined ? filter : { $and: [filter, { _id: { [NEXT[direction]]: from } }] };
   return records
     .find(page as Filter<Entry>)
-    .sort({ _id: -1 })
+    .sort({ _id: direction })
+    .limit(limit);
+}
+
+/** One page of the records that match, newest first, where ids sort by creation time. */
+export function newestFirst<Entry extends { _id: string }>(
+  records: Records<Entry>,
+  filter: Filter<Entry>,
+  page: PageQuery,
+): FindCursor<WithId<Entry>> {
+  return pageById(records, filter, page, -1);
+}
+
+/** One page of the records that match, by a time, where ids are random. */
+export function pageByTime<Entry extends { _id: string }>(
+  records: Records<Entry>,
+  filter: Filter<Entry>,
+  { from, limit }: PageQuery<TimePosition>,
+  time: keyof Entry & string,
+  direction: 1 | -1,
+): FindCursor<WithId<Entry>> {
+  const next = NEXT[direction];
+  // The first condition is the range of the index that is read; the others leave out what the page before has shown.
+  const page = from && {
+    [time]: { [`${next}e`]: from.at },
+    $or: [{ [time]: { [next]: from.at } }, { _id: { [next]: from.id } }],
+  };
+  return records
+    .find({ ...filter, ...page } as Filter<Entry>)
+    .sort({ [time]: direction, _id: direction })
     .limit(limit);
 }
 

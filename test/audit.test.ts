@@ -372,7 +372,7 @@ describe('an entry', () => {
     address: null,
     request_id: null,
   };
-  const newest = async () => (await createAudit(collections).listForOrg('entries', { before: undefined, limit: 1 }))[0];
+  const newest = async () => (await createAudit(collections).listForOrg('entries', { from: undefined, limit: 1 }))[0];
 
   test('is stored before the act, so that a process that dies leaves it', async () => {
     let during: AuditRecord | undefined;

@@ -48,7 +48,7 @@ export function createReplayActivities({ replays, clientDeliveries, deliveryQueu
       // Only indexing webhooks are replayed: they have one receiver, the organisation's registration.
       const scope: DeliveryScope = { org, events: ['indexing.status_changed'] };
       const batch = await clientDeliveries.listRetryable(scope, replay.filter, {
-        after: replay.position,
+        from: replay.position ?? undefined,
         limit: BATCH,
       });
       if (batch.length === 0) {

@@ -8,7 +8,7 @@ import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newJobGroupId } from '../../domain/ids.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
-import type { JobPosition } from '../../storage/ai-jobs/jobs.js';
+import type { TimePosition } from '../../storage/queries.js';
 import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
@@ -42,7 +42,7 @@ export function createJobBatcher(
 }
 
 /** Ids of jobs are random, so the time of creation orders them. */
-const NEWEST_FIRST: ListOrder<JobPosition> = {
+const NEWEST_FIRST: ListOrder<Pick<AiJobRecord, 'created_at' | '_id'>> = {
   position: ({ created_at, _id }) => `${created_at.getTime()}_${_id}`,
   pattern: /^[0-9]{13}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 };
@@ -108,7 +108,7 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
       async (ctx, { query: { status, feature, ...page }, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
-          aiJobs.listForOrg(org, { status, feature, after: from === undefined ? undefined : positionAt(from), limit }),
+          aiJobs.listForOrg(org, { status, feature, from: positionAt(from), limit }),
         );
         respond({ jobs: records.map(summariseJob), count: records.length, next_cursor });
       },
@@ -188,7 +188,8 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
 }
 
 /** @param cursor that matches `NEWEST_FIRST.pattern` */
-function positionAt(cursor: string): JobPosition {
-  const [time, _id] = cursor.split('_') as [string, string];
-  return { created_at: new Date(Number(time)), _id };
+function positionAt(cursor: string | undefined): TimePosition | undefined {
+  if (cursor === undefined) return undefined;
+  const [time, id] = cursor.split('_') as [string, string];
+  return { at: new Date(Number(time)), id };
 }

@@ -78,8 +78,8 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
       { summary: 'List connectors', query: pageQuery(NEWEST_FIRST), status: 200, response: connectorListSchema },
       async (ctx, { query, respond }) => {
         const { org } = ctx.state.principal;
-        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>
-          connectors.listForOrg(org, { before: from, limit }),
+        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) =>
+          connectors.listForOrg(org, page),
         );
         respond({ connectors: records.map(describeConnector), count: records.length, next_cursor });
       },

@@ -61,7 +61,7 @@ export function syncRoutes(deps: Dependencies): Router<RequestState> {
         const [{ next, running }, { records, next_cursor }] = await Promise.all([
           starters.describeSchedule(connector),
           readPage(query, BY_ADDRESS, ({ from, limit }) =>
-            resources.listFailing(ref, { after: from && `${id}/${from}`, limit }),
+            resources.listFailing(ref, { from: from && `${id}/${from}`, limit }),
           ),
         ]);
         const counts =

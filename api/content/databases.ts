@@ -100,9 +100,7 @@ function routes(
       { summary: 'List databases', query: pageQuery(NEWEST_FIRST), status: 200, response: databaseListSchema },
       async (ctx, { query, respond }) => {
         const { org } = ctx.state.principal;
-        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, ({ from, limit }) =>
-          databases.listForOrg(org, { before: from, limit }),
-        );
+        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) => databases.listForOrg(org, page));
         respond({ databases: records.map(describeDatabase), count: records.length, next_cursor });
       },
     ),

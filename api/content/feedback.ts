@@ -110,7 +110,7 @@ export function feedbackRoutes(deps: Dependencies): Router<RequestState> {
       async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
-          deps.feedback.list(database, { ...filter, before: page.from, limit: page.limit }),
+          deps.feedback.list(database, { ...filter, ...page }),
         );
         const feedback = records.map((record) => pickFields(feedbackSchema, { ...record, id: record._id }));
         respond({ feedback, count: records.length, next_cursor });

@@ -58,7 +58,7 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
       async (ctx, { query: { database: name, limit, cursor, ...filter }, respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
-          itemCatalogue.list(database, filter, { before: page.from, limit: page.limit }),
+          itemCatalogue.list(database, filter, page),
         );
         respond({ items: records.map(describeItem), count: records.length, next_cursor });
       },

@@ -52,7 +52,7 @@ export function relationRoutes(deps: Dependencies): Router<RequestState> {
         const database = await deps.databases.requireForOrg(ctx.state.principal.org, name);
         const refs = await requireRefs(deps.items, database, requestedIds({ id, ids }), collection);
         const { records, next_cursor } = await readPage(page, BY_ID, ({ from, limit }) =>
-          deps.graph.listRelations(database._id, { refs, after: from, limit }),
+          deps.graph.listRelations(database._id, { refs, from, limit }),
         );
         const current = await withoutOutdated(deps.items, database, records, collection);
         const relations = current.map((relation) => pickFields(relationSchema, relation));
@@ -77,7 +77,7 @@ export function relationRoutes(deps: Dependencies): Router<RequestState> {
         const refs = await requireRefs(deps.items, database, requestedIds({ id, ids }), collection);
         if (!refs) throw new ServiceError('INVALID_PARAMETERS', 'id or ids is required');
         const { records, next_cursor } = await readPage(page, BY_ID, ({ from, limit }) =>
-          deps.graph.listEntities(database._id, refs, { after: from, limit }),
+          deps.graph.listEntities(database._id, refs, { from, limit }),
         );
         const entities = records.map((entity) => pickFields(entitySchema, entity));
         respond({ entities, count: entities.length, next_cursor });

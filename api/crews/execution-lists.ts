@@ -1,8 +1,8 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { EXECUTION_STATUSES } from '../../domain/crews/states.js';
-import type { ListPosition } from '../../storage/crews/execution-lists.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
+import type { TimePosition } from '../../storage/queries.js';
 import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
@@ -19,7 +19,7 @@ function byTime(timeOf: (execution: CrewExecutionRecord) => Date): ListOrder<Cre
   return { position, pattern: POSITION };
 }
 
-function readPosition(cursor: string | undefined): ListPosition | undefined {
+function readPosition(cursor: string | undefined): TimePosition | undefined {
   return cursor === undefined ? undefined : { at: new Date(Number(cursor.slice(0, 13))), id: cursor.slice(14) };
 }
 
@@ -53,7 +53,7 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
         const { org, kind, crews } = ctx.state.principal;
         const of = kind === 'crew_org' ? undefined : (crews ?? []);
         const { records, next_cursor } = await readPage(query, LONGEST_WAIT_FIRST, ({ from, limit }) =>
-          crewExecutions.listWaiting(org, { crews: of, after: readPosition(from), limit }),
+          crewExecutions.listWaiting(org, { crews: of, from: readPosition(from), limit }),
         );
         respond({
           waiting: records.flatMap((execution) => describeWaiting(execution, publicUrl)),
@@ -78,7 +78,7 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
       async (ctx, { query: { status, ...page }, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
-          crewExecutions.listForOrg(org, ctx.params.crew!, { status, before: readPosition(from), limit }),
+          crewExecutions.listForOrg(org, ctx.params.crew!, { status, from: readPosition(from), limit }),
         );
         const now = clock();
         respond({

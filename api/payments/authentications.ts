@@ -71,7 +71,7 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
       async (ctx, { query: { status, ...page }, respond }) => {
         const now = deps.now();
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
-          authentications.listForOrg(ctx.state.principal.org, { status, before: from, limit }, now),
+          authentications.listForOrg(ctx.state.principal.org, { status, from, limit }, now),
         );
         const listed = records.map((record) => summariseAuthentication(record, now));
         respond({ authentications: listed, count: listed.length, next_cursor });

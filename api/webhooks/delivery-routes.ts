@@ -67,8 +67,8 @@ export function deliveryRoutes(
     operation(
       { summary: `List ${noun.many}`, description, query, status: 200, response: deliveryListSchema },
       async (ctx, { query: { limit, cursor, ...filter }, respond }) => {
-        const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, ({ from, limit }) =>
-          clientDeliveries.list(scopeOf(ctx), filter, { before: from, limit }),
+        const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
+          clientDeliveries.list(scopeOf(ctx), filter, page),
         );
         const deliveries = records.map((record) => describeDelivery(record, mayHandle(ctx.state.principal, record)));
         respond({ deliveries, count: records.length, next_cursor });

@@ -7,16 +7,10 @@ import { ServiceError } from '../../domain/errors.js';
 import type { Access } from '../collections.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
 import type { RecordUpdate } from '../organisation-records.js';
-import { BY_ID } from '../queries.js';
+import { BY_ID, type PageQuery, pageByTime, type TimePosition } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type AiJobRecord, type AiJobResultRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
 import { fileIsNeeded, type UploadRecord } from './uploads.js';
-
-/** Where a list of jobs continues: after the job that was created then and has this id. */
-export interface JobPosition {
-  created_at: Date;
-  _id: string;
-}
 
 /** How a job ends. */
 export interface JobEnd {
@@ -92,22 +86,16 @@ export function createAiJobs(
     /** One page of an organisation's jobs without their inputs, newest first. */
     listForOrg(
       org: string,
-      { status, feature, after, limit }: { status?: JobStatus; feature?: string; after?: JobPosition; limit: number },
+      { status, feature, ...page }: PageQuery<TimePosition> & { status?: JobStatus; feature?: string },
     ): Promise<AiJobRecord[]> {
       // An absent filter is the list of all values, so that one index serves every combination.
       const filter = {
         status: { $in: status === undefined ? [...JOB_STATUSES] : [status] },
         feature: { $in: feature === undefined ? [...AI_FEATURE_NAMES] : [feature] },
       };
-      const page = after && {
-        created_at: { $lte: after.created_at },
-        $or: [{ created_at: { $lt: after.created_at } }, { _id: { $lt: after._id } }],
-      };
-      return aiJobs
-        .forOrg(org)
-        .find({ ...filter, ...page }, { ...WITHOUT_INPUT, hint: JOB_LIST_INDEX })
-        .sort({ created_at: -1, _id: -1 })
-        .limit(limit)
+      return pageByTime(aiJobs.forOrg(org), filter, page, 'created_at', -1)
+        .project<AiJobRecord>(WITHOUT_INPUT.projection)
+        .hint(JOB_LIST_INDEX)
         .toArray();
     },
 

@@ -3,7 +3,7 @@ import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../
 import type { StartedSync, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
 import type { Access } from '../collections.js';
-import { BY_ID } from '../queries.js';
+import { BY_ID, type PageQuery, pageById } from '../queries.js';
 import type { Validators } from './connectors.js';
 
 export interface ConnectorResourceRecord extends Validators {
@@ -187,21 +187,9 @@ export function createConnectorResources({ connectorResources: resources, now }:
       return { ...(counts as Record<ResourceOutcome, number>), removed };
     },
 
-    /**
-     * @param after the last id of the previous page
-     * @returns one page of the resources whose last fetch failed, by id
-     */
-    listFailing({ org, connector }: SyncRef, { after, limit }: { after?: string | undefined; limit: number }) {
-      return resources
-        .forOrg(org)
-        .find({
-          connector,
-          'error.code': { $exists: true },
-          ...(after === undefined ? {} : { _id: { $gt: after } }),
-        })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray();
+    /** @returns one page of the resources whose last fetch failed, by id */
+    listFailing({ org, connector }: SyncRef, page: PageQuery): Promise<ConnectorResourceRecord[]> {
+      return pageById(resources.forOrg(org), { connector, 'error.code': { $exists: true } }, page, 1).toArray();
     },
   };
 }

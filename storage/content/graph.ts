@@ -2,12 +2,11 @@ import { CO_OCCURS, type Graph } from '../../domain/content/graph.js';
 import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import type { Access } from '../collections.js';
 import { ENTITY_INDEX, RELATION_INDEX } from '../indexes.js';
+import { type PageQuery, pageById } from '../queries.js';
 import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
-/**
- * What an entity or a relation belongs to. Each part of an `$or` repeats the database, because each looks up the index by itself.
- */
+/** What an entity or a relation belongs to. */
 interface GraphRecord {
   _id: string;
   item: string;
@@ -44,10 +43,8 @@ export function createGraphStore({ entities, relations }: Access<'entities' | 'r
     async put(graphs: readonly { item: ItemRecord; graph: Graph }[], { replace }: { replace: boolean }): Promise<void> {
       if (graphs.length === 0) return;
       if (replace) {
-        const replaced = {
-          database_id: graphs[0]!.item.database_id,
-          $or: graphs.map(({ item: { _id, version, database_id } }) => ({ database_id, item: _id, version })),
-        };
+        const versions = graphs.map(({ item: { _id, version } }) => ({ item: _id, version }));
+        const replaced = ofVersions(graphs[0]!.item.database_id, versions);
         await Promise.all([entities.deleteMany(replaced), relations.deleteMany(replaced)]);
       }
       const nodes: EntityRecord[] = graphs.flatMap(({ item, graph }) =>
@@ -68,45 +65,19 @@ export function createGraphStore({ entities, relations }: Access<'entities' | 'r
       await Promise.all([entities.deleteMany(removed), relations.deleteMany(removed)]);
     },
 
-    /**
-     * @param query `refs` restricts the list to these items; `after` is the last id of the previous page
-     * @returns one page of the relations of a database, by id
-     */
-    listRelations(
-      databaseId: string,
-      query: { refs?: readonly ItemVersion[] | undefined; after?: string | undefined; limit: number },
+    /** @param refs restricts the list to these items @returns one page of the relations of a database, by id */
+    async listRelations(
+      database_id: string,
+      { refs, ...page }: PageQuery & { refs?: readonly ItemVersion[] | undefined },
     ): Promise<RelationRecord[]> {
-      if (query.refs?.length === 0) return Promise.resolve([]);
-      const filter = query.refs
-        ? {
-            database_id: databaseId,
-            $or: query.refs.map(({ item, version }) => ({ database_id: databaseId, item, version })),
-          }
-        : { database_id: databaseId };
-      return relations
-        .find({ ...filter, ...(query.after === undefined ? {} : { _id: { $gt: query.after } }) })
-        .sort({ _id: 1 })
-        .limit(query.limit)
-        .toArray();
+      if (refs?.length === 0) return [];
+      return pageById(relations, refs ? ofVersions(database_id, refs) : { database_id }, page, 1).toArray();
     },
 
-    /**
-     * @param refs versions of items, of one database
-     * @param page `after` is the last id of the previous page
-     * @returns one page of their entities, by id
-     */
-    async listEntities(
-      databaseId: string,
-      refs: readonly ItemVersion[],
-      { after, limit }: { after?: string | undefined; limit: number },
-    ): Promise<EntityRecord[]> {
+    /** @param refs versions of items, of one database @returns one page of their entities, by id */
+    async listEntities(database_id: string, refs: readonly ItemVersion[], page: PageQuery): Promise<EntityRecord[]> {
       if (refs.length === 0) return [];
-      const versions = refs.map(({ item, version }) => ({ database_id: databaseId, item, version }));
-      return entities
-        .find({ database_id: databaseId, $or: versions, ...(after === undefined ? {} : { _id: { $gt: after } }) })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray();
+      return pageById(entities, ofVersions(database_id, refs), page, 1).toArray();
     },
 
     /**
@@ -147,6 +118,12 @@ export function createGraphStore({ entities, relations }: Access<'entities' | 'r
     },
   };
 }
+
+/** Each part of the `$or` repeats the database, because each looks up the index by itself. */
+const ofVersions = (database_id: string, versions: readonly ItemVersion[]) => ({
+  database_id,
+  $or: versions.map(({ item, version }) => ({ database_id, item, version })),
+});
 
 /** The fields of an entity that a query shows, without the sentences. */
 type MentionedEntity = Pick<EntityRecord, 'name' | 'type' | 'key' | 'source_id'> & { mentions: { chunk_id: string }[] };

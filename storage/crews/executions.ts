@@ -1,19 +1,25 @@
 import type { ClientSession } from 'mongodb';
 import type { TaskDecision } from '../../domain/crews/decisions.js';
 import { newReviewKey } from '../../domain/crews/review-links.js';
-import { UNFINISHED_EXECUTION_STATUSES, WORKING_EXECUTION_STATUSES } from '../../domain/crews/states.js';
+import {
+  type ExecutionStatus,
+  UNFINISHED_EXECUTION_STATUSES,
+  WORKING_EXECUTION_STATUSES,
+} from '../../domain/crews/states.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { Access } from '../collections.js';
 import type { OwnFilter } from '../organisation-records.js';
-import { BY_ID } from '../queries.js';
-import { createExecutionLists, LISTED } from './execution-lists.js';
+import { BY_ID, type PageQuery, pageByTime, type TimePosition } from '../queries.js';
 import type { CrewExecutionRecord } from './execution-record.js';
 import type { CrewFeedbackRecord } from './feedback.js';
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
+
+/** Projection: what a list shows of an execution. */
+const LISTED = { inputs: 0, meta: 0, urls: 0, headers: 0, review_key: 0, 'tasks.output': 0 } as const;
 
 /** The feedback of a deadline that rejects. */
 const NOT_APPROVED = 'Nobody approved the output in time.';
@@ -60,7 +66,27 @@ export function createCrewExecutions(
     );
 
   return {
-    ...createExecutionLists(crewExecutions),
+    /** One page of the executions of a crew, newest first, without inputs and outputs. */
+    listForOrg(
+      org: string,
+      crew: string,
+      { status, ...page }: PageQuery<TimePosition> & { status?: ExecutionStatus | undefined },
+    ): Promise<CrewExecutionRecord[]> {
+      return pageByTime(crewExecutions.forOrg(org), { crew, ...(status && { status }) }, page, 'created_at', -1)
+        .project<CrewExecutionRecord>(LISTED)
+        .toArray();
+    },
+
+    /** One page of an organisation's executions that wait for a person, longest wait first. */
+    listWaiting(
+      org: string,
+      { crews, ...page }: PageQuery<TimePosition> & { crews?: readonly string[] | undefined },
+    ): Promise<CrewExecutionRecord[]> {
+      const filter = { status: 'pending_human_input' as const, ...(crews && { crew: { $in: [...crews] } }) };
+      return pageByTime(crewExecutions.forOrg(org), filter, page, 'waiting_since', 1)
+        .project<CrewExecutionRecord>({ inputs: 0, meta: 0 })
+        .toArray();
+    },
 
     async add(execution: CrewExecutionRecord, tx?: ClientSession): Promise<void> {
       await crewExecutions.forOrg(execution.org).insertOne(execution, { session: tx });

@@ -4,7 +4,7 @@ import type { CallbackEvent } from '../../domain/webhooks/events.js';
 import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import type { Access } from '../collections.js';
 import type { OwnFilter } from '../organisation-records.js';
-import { newestFirst, type PageQuery } from '../queries.js';
+import { newestFirst, type PageQuery, pageById } from '../queries.js';
 import type { DeliveryRecord } from './deliveries.js';
 
 /** The deliveries that a client may see at one place: those of an organisation, of some events. */
@@ -67,16 +67,10 @@ export function createClientDeliveries({ deliveries }: Access<'deliveries'>) {
       return deliveries.forOrg(scope.org).countDocuments(retryable(scope, filter));
     },
 
-    /** @returns deliveries that match and can be retried, oldest first, after the delivery `after` */
-    listRetryable(
-      scope: DeliveryScope,
-      filter: DeliveryFilter,
-      { after, limit }: { after: string | null; limit: number },
-    ): Promise<DeliveryRecord[]> {
-      const match = retryable(scope, filter);
-      const page = after === null ? match : { $and: [match, { _id: { $gt: after } }] };
-      const found = deliveries.forOrg(scope.org).find(page);
-      return found.project<DeliveryRecord>(SUMMARY).sort({ _id: 1 }).limit(limit).toArray();
+    /** @returns one page of the deliveries that match and can be retried, oldest first */
+    listRetryable(scope: DeliveryScope, filter: DeliveryFilter, page: PageQuery): Promise<DeliveryRecord[]> {
+      const found = pageById(deliveries.forOrg(scope.org), retryable(scope, filter), page, 1);
+      return found.project<DeliveryRecord>(SUMMARY).toArray();
     },
 
     /**

@@ -98,7 +98,7 @@ describe('items', () => {
         { type: 'memory' as const },
         { collection: 'a', status: 'errored' as const },
       ]) {
-        await catalogue.list({ _id: 'tnt_explained', org: 'explained' }, filter, { before: 'itm_x', limit: 20 });
+        await catalogue.list({ _id: 'tnt_explained', org: 'explained' }, filter, { from: 'itm_x', limit: 20 });
       }
       expect(commands).toHaveLength(4);
       for (const { find, filter, sort, hint, limit } of commands) {
