@@ -8,7 +8,7 @@ import { chunkId } from '../../domain/ids.js';
 import type { TextRange } from '../../domain/text-ranges.js';
 import type { Access } from '../collections.js';
 import { VERSION_INDEX } from '../indexes.js';
-import { BY_ID } from '../queries.js';
+import { BY_ID, pageById } from '../queries.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
 export interface ChunkRecord {
@@ -62,6 +62,13 @@ export type Chunks = ReturnType<typeof createChunks>;
 
 /** Chunks with their vectors, from which the search index is built and can be rebuilt. */
 export function createChunks({ chunks }: Access<'chunks'>) {
+  /** The chunks of a version in order, from the ordinal `from`; all without a limit. */
+  const ofVersion = ({ database_id, item, version }: VersionInDatabase, from = 0, limit = 0) =>
+    chunks
+      .find({ database_id, item, version, ...(from > 0 && { ordinal: { $gte: from } }) }, { hint: VERSION_INDEX })
+      .sort({ ordinal: 1 })
+      .limit(limit);
+
   return {
     /** Stores the chunks of one item version; does nothing for chunks that are stored. */
     async put(records: readonly ChunkRecord[]): Promise<void> {
@@ -132,30 +139,16 @@ export function createChunks({ chunks }: Access<'chunks'>) {
     },
 
     /** @returns the chunks of a version in order, with vectors */
-    listByRef({ database_id, item, version }: VersionInDatabase, generation: number): Promise<EmbeddedChunk[]> {
-      return chunks
-        .find({ database_id, item, version }, { hint: VERSION_INDEX })
-        .sort({ ordinal: 1 })
-        .map(withVectorOf(generation))
-        .toArray();
+    listByRef(ref: VersionInDatabase, generation: number): Promise<EmbeddedChunk[]> {
+      return ofVersion(ref).map(withVectorOf(generation)).toArray();
     },
 
     /**
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, with vectors
      */
-    listEmbedded(
-      { database_id, item, version }: VersionInDatabase,
-      generation: number,
-      from: number,
-      limit: number,
-    ): Promise<EmbeddedChunk[]> {
-      return chunks
-        .find({ database_id, item, version, ordinal: { $gte: from } }, { hint: VERSION_INDEX })
-        .sort({ ordinal: 1 })
-        .limit(limit)
-        .map(withVectorOf(generation))
-        .toArray();
+    listEmbedded(ref: VersionInDatabase, generation: number, from: number, limit: number): Promise<EmbeddedChunk[]> {
+      return ofVersion(ref, from, limit).map(withVectorOf(generation)).toArray();
     },
 
     /** @returns these chunks with vectors */
@@ -173,16 +166,9 @@ export function createChunks({ chunks }: Access<'chunks'>) {
       generation: number,
       { after, limit, missing = false }: { after: string | null; limit: number; missing?: boolean },
     ): Promise<EmbeddedChunk[]> {
-      return chunks
-        .find({
-          database_id: databaseId,
-          ...(after === null ? {} : { _id: { $gt: after } }),
-          ...(missing ? { [vectorField(generation)]: { $exists: false } } : {}),
-        })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .map(withVectorOf(generation))
-        .toArray();
+      const filter = { database_id: databaseId, ...(missing && { [vectorField(generation)]: { $exists: false } }) };
+      const page = { from: after ?? undefined, limit };
+      return pageById(chunks, filter, page, 1).map(withVectorOf(generation)).toArray();
     },
 
     /** @returns the number of a database's chunks, the characters of their texts, and chunks without a vector of the generation */
@@ -208,13 +194,10 @@ export function createChunks({ chunks }: Access<'chunks'>) {
     },
 
     /** @returns the first chunks of a version in order, with at most so many characters together */
-    async listTexts({ database_id, item, version }: VersionInDatabase, maxCharacters: number): Promise<GraphText[]> {
+    async listTexts(ref: VersionInDatabase, maxCharacters: number): Promise<GraphText[]> {
       const texts: GraphText[] = [];
       let characters = 0;
-      const found = chunks
-        .find({ database_id, item, version }, { hint: VERSION_INDEX })
-        .sort({ ordinal: 1 })
-        .project<Pick<ChunkRecord, '_id' | 'text' | 'code'>>({ text: 1, code: 1 });
+      const found = ofVersion(ref).project<Pick<ChunkRecord, '_id' | 'text' | 'code'>>({ text: 1, code: 1 });
       for await (const { _id, text, code } of found) {
         characters += text.length;
         if (characters > maxCharacters) break;
@@ -269,13 +252,8 @@ export function createChunks({ chunks }: Access<'chunks'>) {
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, without vectors
      */
-    listPage({ database_id, item, version }: VersionInDatabase, from: number, limit: number): Promise<ChunkRecord[]> {
-      return chunks
-        .find({ database_id, item, version, ordinal: { $gte: from } }, { hint: VERSION_INDEX })
-        .sort({ ordinal: 1 })
-        .limit(limit)
-        .project<ChunkRecord>({ vectors: 0 })
-        .toArray();
+    listPage(ref: VersionInDatabase, from: number, limit: number): Promise<ChunkRecord[]> {
+      return ofVersion(ref, from, limit).project<ChunkRecord>({ vectors: 0 }).toArray();
     },
 
     async remove(databaseId: string, ids: readonly string[]): Promise<void> {
