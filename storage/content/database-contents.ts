@@ -1,6 +1,7 @@
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { Access } from '../collections.js';
 import { COLLECTION_INDEX } from '../indexes.js';
+import { filesOf, type ItemRecord } from './items.js';
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
 
@@ -11,10 +12,6 @@ export interface DatabaseStats {
   chunks: number;
   /** Total size of the ingested files and texts. */
   bytes: number;
-}
-
-interface FileSource {
-  file_id?: string;
 }
 
 interface Group {
@@ -88,14 +85,11 @@ export function createDatabaseContents(
         .forOrg(database.org)
         .find({ database_id: database._id })
         .limit(limit)
-        .project<{ _id: string; source: FileSource; served?: { source: FileSource } }>({
-          'source.file_id': 1,
-          'served.source.file_id': 1,
-        })
+        .project<ItemRecord>({ 'source.file_id': 1, 'served.source.file_id': 1 })
         .toArray();
       return {
         keys: page.map(({ _id }) => _id),
-        file_ids: page.flatMap(({ source, served }) => [source.file_id ?? [], served?.source.file_id ?? []].flat()),
+        file_ids: page.flatMap(({ source, served }) => filesOf(source, served?.source)),
       };
     },
 

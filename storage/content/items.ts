@@ -104,6 +104,11 @@ const WITHOUT_SOURCES = { source: 0, 'served.source': 0 } as const;
 /** Projection: of an earlier version only the file. */
 const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.additional_metadata': 0 } as const;
 
+/** @returns ids of the files of these sources */
+export function filesOf(...sources: readonly (ItemSource | undefined)[]): string[] {
+  return sources.flatMap((source) => (source && 'file_id' in source ? source.file_id : []));
+}
+
 /** A group of items, whose workflow indexes them together. */
 export interface ItemGroup {
   org: string;

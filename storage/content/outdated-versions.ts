@@ -2,7 +2,7 @@ import type { ClientSession } from 'mongodb';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { newRemovalId } from '../../domain/ids.js';
 import type { Access } from '../collections.js';
-import type { ItemRecord, ServedVersion } from './items.js';
+import { filesOf, type ItemRecord, type ServedVersion } from './items.js';
 
 /** An item as it was before its newest version ended. */
 type EndedItem = Pick<
@@ -74,10 +74,6 @@ function outdatedOf(item: EndedItem, completed: boolean): Outdated[] {
   }
   // Without a served version, the text of the failed version can be read.
   return served_version === null ? [] : [{ item, upTo: version, keep: served_version, files: filesOf(source) }];
-}
-
-function filesOf(source: ItemRecord['source'] | undefined): string[] {
-  return source?.kind === 'file' ? [source.file_id] : [];
 }
 
 /** Versions of one item whose data is removed. */

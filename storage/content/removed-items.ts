@@ -14,7 +14,7 @@ import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
 import type { Registrations } from '../webhooks/registrations.js';
 import { discountRatings } from './feedback.js';
 import { itemDedupeKey, itemDelivery } from './item-delivery.js';
-import type { ItemRecord } from './items.js';
+import { filesOf, type ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
 
 /**
@@ -122,7 +122,7 @@ export function createRemovedItems({
               },
               $unset: { live: true, keep: true },
               // The files of an earlier removal of the same id may not be cleared yet.
-              $addToSet: { files: { $each: filesOf({ source, served }) } },
+              $addToSet: { files: { $each: filesOf(source, served?.source) } },
             },
             upsert: true,
           })),
@@ -162,7 +162,11 @@ export function createRemovedItems({
         if (found.length === 0) return { interrupted: 0, deliveries: [], file_ids: [] };
         await items.forOrg(org).deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
         const deliveries = await notifyInterrupted(found, tx);
-        return { interrupted: found.length, deliveries, file_ids: found.flatMap(filesOf) };
+        return {
+          interrupted: found.length,
+          deliveries,
+          file_ids: found.flatMap(({ source, served }) => filesOf(source, served?.source)),
+        };
       });
     },
 
@@ -205,10 +209,6 @@ export function sourceProcessing(id: string): ServiceError {
   return new ServiceError('SOURCE_PROCESSING', `The item "${id}" is still being processed.`, {
     retryAfterSeconds: PROCESSING_RETRY_SECONDS,
   });
-}
-
-function filesOf({ source, served }: Pick<ItemRecord, 'source' | 'served'>): string[] {
-  return [source, served?.source].flatMap((of) => (of && 'file_id' in of && of.file_id ? of.file_id : []));
 }
 
 /** @returns a function that stores the deliveries for items of one organisation that were deleted in progress */
