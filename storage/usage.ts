@@ -1,4 +1,4 @@
-import type { ClientSession } from 'mongodb';
+import type { AggregateOptions, ClientSession } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../domain/ai-jobs/states.js';
 import { UNFINISHED_EXECUTION_STATUSES } from '../domain/crews/states.js';
 import type { AddedUse } from '../domain/quotas.js';
@@ -38,48 +38,35 @@ function measuresOf(collections: UsageCollections) {
   const { aiJobs, aiJobResults, connectors, crewExecutions, databases, feedback, items, uploads } = collections;
   const withTexts = [aiJobs, aiJobResults, crewExecutions, feedback] as unknown as OrganisationRecords<Measured>[];
 
-  async function measureItems(org: string, session?: ClientSession) {
-    const [sum] = await items
+  /** Counts and adds up the records of one collection. @param bytes the field with their sizes */
+  async function sum<Entry extends Measured>(
+    collection: OrganisationRecords<Entry>,
+    org: string,
+    options: AggregateOptions,
+    bytes: 'bytes' | 'size' = 'bytes',
+  ): Promise<{ count: number; bytes: number }> {
+    const [found] = await collection
       .forOrg(org)
-      .aggregate<{ items: number; bytes: number }>(
-        [{ $project: { _id: 0, bytes: 1 } }, { $group: { _id: null, items: { $sum: 1 }, bytes: { $sum: '$bytes' } } }],
-        { hint: COLLECTION_INDEX, session },
+      .aggregate<{ count: number; bytes: number }>(
+        [
+          { $project: { _id: 0, [bytes]: 1 } },
+          { $group: { _id: null, count: { $sum: 1 }, bytes: { $sum: `$${bytes}` } } },
+        ],
+        options,
       )
       .toArray();
-    return sum ?? { items: 0, bytes: 0 };
-  }
-
-  async function measureUploads(org: string, session?: ClientSession) {
-    const [sum] = await uploads
-      .forOrg(org)
-      .aggregate<{ uploads: number; bytes: number }>(
-        [{ $project: { _id: 0, size: 1 } }, { $group: { _id: null, uploads: { $sum: 1 }, bytes: { $sum: '$size' } } }],
-        { session },
-      )
-      .toArray();
-    return sum ?? { uploads: 0, bytes: 0 };
-  }
-
-  /** Bytes of the records of one collection, which have them in `bytes`. */
-  async function measureTexts(collection: OrganisationRecords<Measured>, org: string, session?: ClientSession) {
-    const [sum] = await collection
-      .forOrg(org)
-      .aggregate<{ bytes: number }>(
-        [{ $project: { _id: 0, bytes: 1 } }, { $group: { _id: null, bytes: { $sum: '$bytes' } } }],
-        { hint: BYTES_INDEX, session },
-      )
-      .toArray();
-    return sum?.bytes ?? 0;
+    return found ?? { count: 0, bytes: 0 };
   }
 
   const measures: Record<Measure, (org: string, session?: ClientSession) => Promise<AddedUse>> = {
     async storage(org, session) {
       // One after the other: a transaction runs one command at a time.
-      const stored = await measureItems(org, session);
-      const uploaded = await measureUploads(org, session);
+      const stored = await sum(items, org, { hint: COLLECTION_INDEX, session });
+      const uploaded = await sum(uploads, org, { session }, 'size');
       let stored_bytes = stored.bytes + uploaded.bytes;
-      for (const collection of withTexts) stored_bytes += await measureTexts(collection, org, session);
-      return { items: stored.items, uploads: uploaded.uploads, stored_bytes };
+      for (const collection of withTexts)
+        stored_bytes += (await sum(collection, org, { hint: BYTES_INDEX, session })).bytes;
+      return { items: stored.count, uploads: uploaded.count, stored_bytes };
     },
     databases: async (org, session) => ({ databases: await databases.forOrg(org).countDocuments({}, { session }) }),
     connectors: async (org, session) => ({
