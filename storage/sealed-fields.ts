@@ -32,6 +32,19 @@ export const SEALED_FIELDS: readonly SealedField[] = [
   { purpose: 'idempotency', collection: 'idempotency_keys', paths: ['response.sealed_body'] },
 ];
 
+/** Visits the sealed values of a document. */
+export function eachSealed(collection: string, document: Document, visit: (sealed: Binary) => void): void {
+  for (const field of SEALED_FIELDS) {
+    if (field.collection !== collection) continue;
+    for (const path of field.paths) {
+      replaceValues(document, path.split('.'), (sealed) => {
+        visit(sealed);
+        return sealed;
+      });
+    }
+  }
+}
+
 type Stored = Document & { _id: string };
 
 /** Result of a rotation. */

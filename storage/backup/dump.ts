@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
-  Binary,
   type Document,
   type Filter,
   type FindOptions,
@@ -11,7 +10,7 @@ import {
 } from 'mongodb';
 import { sealedWith } from '../../domain/sealing.js';
 import type { Collections } from '../collections.js';
-import { SEALED_FIELDS } from '../sealed-fields.js';
+import { eachSealed } from '../sealed-fields.js';
 import { deletionLine, documentLine, endLine, filePartLine, headerLine } from './archive.js';
 import { idKey, type Touched, watchChanges } from './changes.js';
 
@@ -157,7 +156,7 @@ export async function* dump(collections: Collections, options: DumpOptions): Asy
 
   /** The files of a document come before it. */
   async function* linesOf(name: string, document: Document): AsyncGenerator<string> {
-    for (const id of sealingKeysOf(name, document)) sealingKeys.add(id);
+    eachSealed(name, document, (sealed) => sealingKeys.add(sealedWith(sealed.buffer)));
     if (bucket) {
       for (const file of filesOf(name, document)) {
         const content = await bucket.read(file);
@@ -179,18 +178,4 @@ function filesOf(collection: string, document: Document): string[] {
   if (collection === 'uploads') return [document._id as string];
   if (collection !== 'items') return [];
   return [document.source?.file_id, document.served?.source?.file_id].filter((id) => typeof id === 'string');
-}
-
-/** Ids of the keys that seal the values of a document. */
-function sealingKeysOf(collection: string, document: Document): string[] {
-  return SEALED_FIELDS.filter((field) => field.collection === collection)
-    .flatMap(({ paths }) => paths.flatMap((path) => valuesAt(document, path.split('.'))))
-    .flatMap((value) => (value instanceof Binary ? [sealedWith(value.buffer)] : []));
-}
-
-function valuesAt(value: unknown, path: readonly string[]): unknown[] {
-  if (Array.isArray(value)) return value.flatMap((element) => valuesAt(element, path));
-  const [step, ...rest] = path;
-  if (step === undefined) return [value];
-  return value !== null && typeof value === 'object' ? valuesAt((value as Document)[step], rest) : [];
 }
