@@ -92,41 +92,27 @@ export async function unpackResult({
   return { output: await unpack(output), original: original && (await unpack(original)) };
 }
 
+/** The fields that are the same in all new jobs. */
+const QUEUED = {
+  status: 'queued',
+  error_code: null,
+  error_message: null,
+  cancel_requested: false,
+  runs: 0,
+  provider_failures: 0,
+  started_at: null,
+  finished_at: null,
+  expires_at: null,
+} as const satisfies Partial<AiJobRecord>;
+
 /** The fields that a submission decides. */
-export type JobRequest = Pick<
+export type JobRequest = Omit<
   AiJobRecord,
-  | 'org'
-  | 'feature'
-  | 'subfeature'
-  | 'provider'
-  | 'model'
-  | 'input'
-  | 'subject'
-  | 'file_id'
-  | 'webhook_receiver'
-  | 'user_parameters'
-  | 'show_original_response'
-  | 'time_limit_ms'
-  | 'quick'
-  | 'signing_key'
+  keyof typeof QUEUED | '_id' | 'headers' | 'group' | 'bytes' | 'check_at' | 'created_at'
 >;
 
 /** @returns the record of a new job */
 export function queuedJob(request: JobRequest, now: Date): AiJobRecord {
-  return {
-    ...request,
-    _id: newJobId(),
-    bytes: textBytes(request.input, request.user_parameters),
-    status: 'queued',
-    error_code: null,
-    error_message: null,
-    cancel_requested: false,
-    runs: 0,
-    provider_failures: 0,
-    check_at: now,
-    created_at: now,
-    started_at: null,
-    finished_at: null,
-    expires_at: null,
-  };
+  const bytes = textBytes(request.input, request.user_parameters);
+  return { ...request, ...QUEUED, _id: newJobId(), bytes, check_at: now, created_at: now };
 }
