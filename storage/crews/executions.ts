@@ -65,6 +65,11 @@ export function createCrewExecutions(
       { session: tx },
     );
 
+  const changeUnfinished = (org: string, crew: string, id: string, change: Partial<CrewExecutionRecord>) => {
+    const unfinished = { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } };
+    return crewExecutions.forOrg(org).findOneAndUpdate(unfinished, { $set: change });
+  };
+
   return {
     /** One page of the executions of a crew, newest first, without inputs and outputs. */
     listForOrg(
@@ -241,12 +246,7 @@ export function createCrewExecutions(
      * @returns null when the execution has ended, is unknown, of another crew, or another organisation's
      */
     replaceReviewKey(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
-      return crewExecutions
-        .forOrg(org)
-        .findOneAndUpdate(
-          { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
-          { $set: { review_key: newReviewKey() } },
-        );
+      return changeUnfinished(org, crew, id, { review_key: newReviewKey() });
     },
 
     /**
@@ -254,12 +254,7 @@ export function createCrewExecutions(
      * @returns null when it has ended, is unknown, of another crew, or another organisation's
      */
     requestCancel(org: string, crew: string, id: string): Promise<CrewExecutionRecord | null> {
-      return crewExecutions
-        .forOrg(org)
-        .findOneAndUpdate(
-          { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } },
-          { $set: { cancel_requested: true, check_at: clock() } },
-        );
+      return changeUnfinished(org, crew, id, { cancel_requested: true, check_at: clock() });
     },
 
     /**
