@@ -18,53 +18,33 @@ export interface UnknownField {
 }
 
 /**
- * Removes the fields that are `null` without a meaning: for an optional field `null` is "not given". Objects whose fields the
- * schema does not name, such as metadata, stay as they are.
+ * Compares a value with the fields of its schema. Objects whose fields the schema does not name, such as metadata, stay as they are.
+ * @returns the value without the fields that are `null` without a meaning, because `null` for an optional field is "not given";
+ * and the first field that the schema does not know, or null when it knows all, or allows others
  */
-export function withoutNulls(schema: Schema, value: unknown): unknown {
-  return withoutNullsOf([schema], value);
-}
+export function checkFields(schema: Schema, value: unknown): { given: unknown; unknown: UnknownField | null } {
+  let unknown: UnknownField | null = null;
+  const given = check([schema], value, []);
+  return { given, unknown };
 
-function withoutNullsOf(alternatives: readonly Schema[], value: unknown): unknown {
-  if (Array.isArray(value)) {
-    const elements = elementsOf(alternatives);
-    return elements.length === 0 ? value : value.map((element) => withoutNullsOf(elements, element));
-  }
-  const fields = isObject(value) ? fieldsOf(alternatives) : null;
-  if (!fields) return value;
-  const given = Object.entries(value as object).filter(
-    ([name, field]) => field !== null || !isOptional(fields.schemas.get(name) ?? []),
-  );
-  return Object.fromEntries(
-    given.map(([name, field]) => [name, withoutNullsOf(fields.schemas.get(name) ?? [], field)]),
-  );
-}
-
-/** @returns the first field that the schema does not know; null when it knows all, or allows others */
-export function findUnknown(schema: Schema, value: unknown): UnknownField | null {
-  return findUnknownOf([schema], value);
-}
-
-function findUnknownOf(alternatives: readonly Schema[], value: unknown): UnknownField | null {
-  if (Array.isArray(value)) {
-    const elements = elementsOf(alternatives);
-    for (const [index, part] of value.entries()) {
-      const unknown = findUnknownOf(elements, part);
-      if (unknown) return { ...unknown, path: [index, ...unknown.path] };
+  function check(alternatives: readonly Schema[], part: unknown, path: readonly PropertyKey[]): unknown {
+    if (Array.isArray(part)) {
+      const elements = elementsOf(alternatives);
+      return elements.length === 0 ? part : part.map((element, n) => check(elements, element, [...path, n]));
     }
-    return null;
-  }
-  const fields = isObject(value) ? fieldsOf(alternatives) : null;
-  if (!fields) return null;
-  for (const [name, field] of Object.entries(value as object)) {
-    const schemas = fields.schemas.get(name) ?? [];
-    if (schemas.length === 0 && !fields.open) {
-      return { path: [name], meant: nearestName(name, [...fields.schemas.keys()]) };
+    const fields = isObject(part) ? fieldsOf(alternatives) : null;
+    if (!fields) return part;
+    const checked: [string, unknown][] = [];
+    for (const [name, field] of Object.entries(part as object)) {
+      const schemas = fields.schemas.get(name) ?? [];
+      if (field === null && isOptional(schemas)) continue;
+      if (schemas.length === 0 && !fields.open) {
+        unknown ??= { path: [...path, name], meant: nearestName(name, [...fields.schemas.keys()]) };
+      }
+      checked.push([name, check(schemas, field, [...path, name])]);
     }
-    const unknown = findUnknownOf(schemas, field);
-    if (unknown) return { ...unknown, path: [name, ...unknown.path] };
+    return Object.fromEntries(checked);
   }
-  return null;
 }
 
 /** @returns null when no schema names fields */

@@ -3,7 +3,7 @@ import { ServiceError } from '../domain/errors.js';
 import { withPauses } from '../domain/event-loop.js';
 import { BlockedAddressError, type OutboundClient } from '../domain/outbound.js';
 import type { FieldNames } from './field-names.js';
-import { findUnknown, withoutNulls } from './known-fields.js';
+import { checkFields } from './known-fields.js';
 
 export interface ReadOptions {
   /** Where the value is in the request, such as `input`: the messages' field names start with it. */
@@ -30,8 +30,7 @@ export function read<Schema extends z.ZodType>(
   const fieldAt = (path: readonly PropertyKey[]) =>
     [...(at === undefined ? [] : [at]), ...path.map(nameOf)].join('.').slice(0, MAX_NAMED);
   const invalid = parameters ? 'INVALID_PARAMETERS' : 'VALIDATION_ERROR';
-  const given = withoutNulls(schema, value);
-  const unknown = findUnknown(schema, given);
+  const { given, unknown } = checkFields(schema, value);
   if (unknown) {
     const meant = unknown.meant === undefined ? '' : `; did you mean "${nameOf(unknown.meant)}"?`;
     throw new ServiceError(invalid, `${fieldAt(unknown.path)}: is not known${meant}`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { findUnknown, withoutNulls } from '../api/known-fields.js';
+import { checkFields } from '../api/known-fields.js';
 import { read } from '../api/validation.js';
 
 /** Alternatives of which each has a field of the same name, with fields of its own. */
@@ -15,19 +15,19 @@ const schema = z.union([
 describe('fields within alternatives', () => {
   test('null for an optional one is removed', () => {
     const value = { kind: 'a', settings: { url: 'x', depth: null } };
-    expect(withoutNulls(schema, value)).toEqual({ kind: 'a', settings: { url: 'x' } });
+    expect(checkFields(schema, value).given).toEqual({ kind: 'a', settings: { url: 'x' } });
   });
 
   test('an unknown one is found, with the known name nearest to it', () => {
-    expect(findUnknown(schema, { kind: 'a', settings: { url: 'x', dept: 1 } })).toEqual({
+    expect(checkFields(schema, { kind: 'a', settings: { url: 'x', dept: 1 } }).unknown).toEqual({
       path: ['settings', 'dept'],
       meant: 'depth',
     });
-    expect(findUnknown(schema, { kind: 'b', settings: { bucket: 'x', parts: [{ n: 1 }, { m: 2 }] } })).toEqual({
+    expect(checkFields(schema, { kind: 'b', settings: { bucket: 'x', parts: [{ n: 1 }, { m: 2 }] } }).unknown).toEqual({
       path: ['settings', 'parts', 1, 'm'],
       meant: 'n',
     });
-    expect(findUnknown(schema, { kind: 'b', settings: { bucket: 'x', parts: [{ n: 1 }] } })).toBeNull();
+    expect(checkFields(schema, { kind: 'b', settings: { bucket: 'x', parts: [{ n: 1 }] } }).unknown).toBeNull();
   });
 });
 
