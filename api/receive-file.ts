@@ -22,27 +22,19 @@ export interface FileReceipt<Kind = FileKind> {
   error?: ExtractionError;
 }
 
-export interface ReceiveDependencies<Kind = FileKind> {
-  files: FileStore;
-  detectKind: DetectKind<Kind>;
-}
-
-/** The files of one request. */
-export interface ReceivedFiles<Kind = FileKind> {
-  /** Streams a file into the file store and detects what it is. */
-  receive(stream: Readable, filename: string): Promise<FileReceipt<Kind>>;
-  /** Ids of the files that are not removed at the end of the request; `all` while their owners are unknown. */
-  kept: ReadonlySet<string> | 'all';
-}
-
 /** A form that has arrived, with its files in the file store. */
 export interface ReceivedForm<Kind = FileKind> {
   fields: FormFields;
   files: UploadedFile<FileReceipt<Kind>>[];
-  received: Pick<ReceivedFiles<Kind>, 'kept'>;
+  received: {
+    /** Ids of the files that are not removed at the end of the request; `all` while their owners are unknown. */
+    kept: ReadonlySet<string> | 'all';
+  };
 }
 
-export interface FormDependencies<Kind = FileKind> extends ReceiveDependencies<Kind> {
+export interface FormDependencies<Kind = FileKind> {
+  files: FileStore;
+  detectKind: DetectKind<Kind>;
   limits: UploadLimits;
   idempotencyKeys: IdempotencyKeys;
 }
@@ -59,39 +51,27 @@ export async function receiveForm<Kind>(
   batch: string,
   work: (form: ReceivedForm<Kind>) => Promise<void>,
 ): Promise<void> {
-  const { org } = ctx.state.principal;
-  await receiveFiles(deps, { org, batch }, async (received) => {
-    const { fields, files } = await readMultipart(ctx.req, deps.limits, known, received.receive, ctx.state.holdBody);
-    const once = () => work({ fields, files, received });
-    await respondOnce(ctx, deps.idempotencyKeys, () => contentOf(fields, files), once);
-  });
-}
-
-/** Receives the files of a request, and finally removes those that the work has not declared as kept. */
-async function receiveFiles<Kind>(
-  deps: ReceiveDependencies<Kind>,
-  owner: { org: string; batch: string },
-  work: (received: ReceivedFiles<Kind>) => Promise<void>,
-): Promise<void> {
+  const owner = { org: ctx.state.principal.org, batch };
   const ids: string[] = [];
-  const received: ReceivedFiles<Kind> = {
-    kept: new Set(),
-    async receive(stream, filename) {
-      const receipt = await receiveFile(deps, stream, filename, owner);
-      ids.push(receipt.file_id);
-      return receipt;
-    },
+  const received: ReceivedForm['received'] = { kept: new Set() };
+  const store = async (stream: Readable, filename: string) => {
+    const receipt = await receiveFile(deps, stream, filename, owner);
+    ids.push(receipt.file_id);
+    return receipt;
   };
   try {
-    await work(received);
+    const { fields, files } = await readMultipart(ctx.req, deps.limits, known, store, ctx.state.holdBody);
+    const once = () => work({ fields, files, received });
+    await respondOnce(ctx, deps.idempotencyKeys, () => contentOf(fields, files), once);
   } finally {
     const { kept } = received;
     if (kept !== 'all') await Promise.all(ids.filter((id) => !kept.has(id)).map((id) => deps.files.remove(id)));
   }
 }
 
+/** Streams a file into the file store and detects what it is. */
 async function receiveFile<Kind>(
-  { files, detectKind }: ReceiveDependencies<Kind>,
+  { files, detectKind }: Pick<FormDependencies<Kind>, 'files' | 'detectKind'>,
   stream: Readable,
   filename: string,
   owner: { org: string; batch: string },
