@@ -47,11 +47,10 @@ export function collectFields(
   };
   const invalid = (message: string) => fail(new ServiceError('VALIDATION_ERROR', message));
 
-  form.on('field', (name, value, nameTruncated, valueTruncated) => {
+  form.on('field', (name, value, _nameTruncated, truncated) => {
     const bytes = Buffer.from(value);
     count(bytes.length);
-    if (nameTruncated) invalid('A form has a field with a name that is too long.');
-    else if (valueTruncated && known.has(name)) invalid(`${name}: must not exceed ${MAX_SHORT_FIELD_BYTES} bytes`);
+    if (truncated && known.has(name)) invalid(`${name}: must not exceed ${MAX_SHORT_FIELD_BYTES} bytes`);
     else if (known.has(name) && short.has(name)) invalid(`${name}: must be sent only once`);
     else short.set(name, bytes);
   });
