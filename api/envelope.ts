@@ -11,8 +11,11 @@ export interface Envelope {
 
 /** The shape of a service's errors. */
 export interface ErrorShape {
-  send(ctx: RequestContext, error: ServiceError): void;
+  /** The body. What is undefined in it is not sent. */
+  describe(error: ServiceError, ctx: RequestContext): object;
   schema(code: z.ZodType<ErrorCode>): z.ZodType;
+  /** Invalid input is 400, never 422. */
+  invalidInputIs400?: true;
 }
 
 const metaSchema = z
@@ -44,10 +47,6 @@ const details = z
   .optional()
   .meta({ description: 'Of an exceeded quota: `quota`, `used` and `limit`.' });
 
-function detailsOf(error: ServiceError): { details?: object } {
-  return error.details === undefined ? {} : { details: error.details };
-}
-
 /** The content service's envelope, for successes and errors alike (specification, "Errors"). */
 export const contentEnvelope: Envelope = {
   send(ctx, status, data) {
@@ -58,10 +57,9 @@ export const contentEnvelope: Envelope = {
 };
 
 export const contentErrors: ErrorShape = {
-  send(ctx, error) {
-    const code = ctx.state.errorCodeAliases?.[error.code] ?? error.code;
-    const described = { code, message: error.message, ...detailsOf(error) };
-    sendError(ctx, error, { success: false, data: null, error: described, meta: metaOf(ctx) });
+  describe({ code, message, details }, ctx) {
+    const described = { code: ctx.state.errorCodeAliases?.[code] ?? code, message, details };
+    return { success: false, data: null, error: described, meta: metaOf(ctx) };
   },
   schema: (code) =>
     z.object({
@@ -74,16 +72,14 @@ export const contentErrors: ErrorShape = {
 
 /** `{error: {code, message}}`: the AI job service, and the routes that need no key. */
 export const codedErrors: ErrorShape = {
-  send: (ctx, error) =>
-    sendError(ctx, error, { error: { code: error.code, message: error.message, ...detailsOf(error) } }),
+  describe: ({ code, message, details }) => ({ error: { code, message, details } }),
   schema: (code) => z.object({ error: z.object({ code, message: z.string(), details }) }),
 };
 
-/** `{error, message}` of the crew service: the title of the status, and the message. Invalid input is 400, never 422. */
+/** `{error, message}` of the crew service: the title of the status, and the message. */
 export const crewErrors: ErrorShape = {
-  send(ctx, error) {
-    const status = error.status === 422 ? 400 : error.status;
-    sendError(ctx, error, { error: STATUS_CODES[status], message: error.message, ...detailsOf(error) }, status);
+  describe({ status, message, details }) {
+    return { error: STATUS_CODES[status === 422 ? 400 : status], message, details };
   },
   schema: () =>
     z.object({
@@ -91,13 +87,13 @@ export const crewErrors: ErrorShape = {
       message: z.string(),
       details,
     }),
+  invalidInputIs400: true,
 };
 
 /** `{error: {type, code, message}}` of the payment service; the type says how a client can handle the error. */
 export const paymentErrors: ErrorShape = {
-  send(ctx, error) {
-    const type = paymentErrorType(error.status);
-    sendError(ctx, error, { error: { type, code: error.code, message: error.message, ...detailsOf(error) } });
+  describe({ status, code, message, details }) {
+    return { error: { type: paymentErrorType(status), code, message, details } };
   },
   schema: (code) => z.object({ error: z.object({ type: z.string(), code, message: z.string(), details }) }),
 };
@@ -107,10 +103,4 @@ function paymentErrorType(status: number): string {
   if (status === 403) return 'permission_error';
   if (status === 429) return 'rate_limit_error';
   return status >= 500 ? 'api_error' : 'invalid_request_error';
-}
-
-function sendError(ctx: RequestContext, error: ServiceError, body: object, status = error.status): void {
-  ctx.status = status;
-  if (error.retryAfterSeconds !== undefined) ctx.set('Retry-After', String(Math.ceil(error.retryAfterSeconds)));
-  ctx.body = body;
 }

@@ -21,7 +21,10 @@ export function handleErrors(log: Logger, shape: ErrorShape): Middleware<Request
     } catch (error) {
       const serviceError = asServiceError(error);
       if (serviceError.status >= 500) log.error({ err: error, request_id: ctx.state.request_id }, 'request failed');
-      shape.send(ctx, serviceError);
+      const { status, retryAfterSeconds } = serviceError;
+      ctx.status = status === 422 && shape.invalidInputIs400 ? 400 : status;
+      if (retryAfterSeconds !== undefined) ctx.set('Retry-After', String(Math.ceil(retryAfterSeconds)));
+      ctx.body = shape.describe(serviceError, ctx);
     }
   };
 }

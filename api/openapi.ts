@@ -203,7 +203,7 @@ function describeSuccess(
 
 /** One response per status, with the codes that have this status. */
 function describeErrors(service: DocumentedService, method: string, operation: Operation): ZodOpenApiResponsesObject {
-  const codes = errorCodes(service.document, method, operation);
+  const codes = errorCodes(service, method, operation);
   const statuses = [...new Set(codes.map((code) => ERROR_STATUS[code]))].sort();
   return Object.fromEntries(
     statuses.map((status) => {
@@ -231,12 +231,12 @@ function retryAfterHeader(codes: readonly ErrorCode[]) {
 }
 
 /** The declared errors, and those that follow from the inputs of the route. */
-function errorCodes(document: ServiceDocument, method: string, operation: Operation): ErrorCode[] {
+function errorCodes({ document, errors: shape }: DocumentedService, method: string, operation: Operation): ErrorCode[] {
   const { query, body, form, idempotencyKeys, errors = [] } = operation;
   const codes = new Set<ErrorCode>([...document.errors, ...errors]);
   if (query) codes.add('INVALID_PARAMETERS');
   if (body || form) codes.add('INVALID_PARAMETERS').add('VALIDATION_ERROR');
-  if (document.invalidInputIs400) codes.delete('VALIDATION_ERROR');
+  if (shape.invalidInputIs400) codes.delete('VALIDATION_ERROR');
   if (method !== 'get' && document.errors.length > 0) codes.add('PAYLOAD_TOO_LARGE');
   if (idempotencyKeys) codes.add('INVALID_PARAMETERS').add('IDEMPOTENCY_CONFLICT').add('IDEMPOTENCY_IN_PROGRESS');
   return [...codes];

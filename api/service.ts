@@ -30,8 +30,6 @@ export interface ServiceDocument {
   security?: { name: string; scheme: oas31.SecuritySchemeObject; unscoped?: true };
   /** Headers of every request. */
   headers?: z.ZodObject;
-  /** Invalid input is 400 instead of 422. */
-  invalidInputIs400?: true;
   /** Errors of every route. */
   errors: readonly ErrorCode[];
   /** Webhooks that the service sends, by event. */

@@ -246,10 +246,7 @@ describe('a route that responds without a transaction', () => {
     const service: Service = {
       paths: ['/'],
       errors: {
-        send(ctx, error) {
-          ctx.status = error.status;
-          ctx.body = { code: error.code };
-        },
+        describe: ({ code }) => ({ code }),
         schema: () => z.object({ code: z.string() }),
       },
       middleware: [

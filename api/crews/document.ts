@@ -30,7 +30,6 @@ export const crewDocument: ServiceDocument = {
         'A key of kind `crew_org`. A key of kind `crew_user` can read inputs and statuses, and resume executions.',
     },
   },
-  invalidInputIs400: true,
   webhooks: Object.fromEntries(CREW_EVENTS.map((event) => [event, webhook(event)])),
   errors: KEYED_ERRORS,
 };

@@ -43,7 +43,6 @@ export function reviewService(deps: Dependencies): Service {
         scheme: { type: 'http', scheme: 'bearer', description: 'The part of a `review_url` after `#`.' },
         unscoped: true,
       },
-      invalidInputIs400: true,
       errors: [
         'INVALID_PARAMETERS',
         'UNAUTHORIZED',

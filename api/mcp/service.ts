@@ -49,11 +49,11 @@ const SERVER_ERROR = -32_000;
 
 /** Errors as JSON-RPC describes them, with the code of the service as data. */
 const rpcErrors: ErrorShape = {
-  send(ctx, { status, code, message, retryAfterSeconds }) {
-    ctx.status = status;
-    if (retryAfterSeconds !== undefined) ctx.set('Retry-After', String(Math.ceil(retryAfterSeconds)));
-    ctx.body = { jsonrpc: '2.0', id: null, error: { code: SERVER_ERROR, message, data: { code } } };
-  },
+  describe: ({ code, message }) => ({
+    jsonrpc: '2.0',
+    id: null,
+    error: { code: SERVER_ERROR, message, data: { code } },
+  }),
   schema: () => z.looseObject({ jsonrpc: z.literal('2.0'), id: idSchema.nullable().optional(), error: errorSchema }),
 };
 
