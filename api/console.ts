@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { extname, join, relative, sep } from 'node:path';
+import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Router from '@koa/router';
+import { globSync } from 'tinyglobby';
 import type { RequestContext, RequestState } from './request-context.js';
 
 /** The Temporal UI, where operators look at workflows. */
@@ -46,7 +47,7 @@ const VENDOR = [
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 const NOT_EXAMPLE = 'README.md';
 
-const SERVED = ['.css', '.html', '.js', '.mjs', '.svg'];
+const SERVED = '**/*.{css,html,js,mjs,svg}';
 
 interface Asset {
   type: string;
@@ -66,10 +67,10 @@ export function consoleRoutes(temporalUi: TemporalUi | null): Router<RequestStat
   const examples = readdirSync(EXAMPLES).filter((name) => name !== NOT_EXAMPLE);
   const assets = new Map([
     ['/console', assetOf('.html', page)],
-    ...ownFiles(),
-    ...DOMAIN_MODULES.map((file): [string, Asset] => [`/console/domain/${file}`, readAsset(join(DOMAIN, file))]),
-    ...packageFiles(),
-    ...examples.map((name): [string, Asset] => [`/console/examples/${name}`, readAsset(join(EXAMPLES, name))]),
+    ...read('', FOLDER, globSync(SERVED, { cwd: FOLDER, ignore: 'index.html' })),
+    ...read('domain/', DOMAIN, DOMAIN_MODULES),
+    ...VENDOR.flatMap(([name, path]) => read(`vendor/${name}/`, packageFolder(name), [path])),
+    ...read('examples/', EXAMPLES, examples),
   ]);
   const settings = JSON.stringify({ temporal_ui: temporalUi, examples, version: versionOf([...assets.values()]) });
   assets.set('/console/settings.json', assetOf('.json', Buffer.from(settings)));
@@ -111,14 +112,13 @@ function headersFor(page: string): Record<string, string> {
   };
 }
 
-function ownFiles(): [path: string, asset: Asset][] {
-  return filesIn(FOLDER)
-    .filter((file) => relative(FOLDER, file) !== 'index.html')
-    .map((file) => [`/console/${urlPath(relative(FOLDER, file))}`, readAsset(file)]);
-}
-
-function packageFiles(): [path: string, asset: Asset][] {
-  return VENDOR.map(([name, path]) => [`/console/vendor/${name}/${path}`, readAsset(join(packageFolder(name), path))]);
+/** Files of a folder, each with its path on this server. */
+function read(prefix: string, folder: string, files: readonly string[]): [path: string, asset: Asset][] {
+  return files.map((file) => {
+    // `.mjs` has no media type of its own in every table.
+    const type = extname(file) === '.mjs' ? '.js' : extname(file);
+    return [`/console/${prefix}${file}`, assetOf(type, readFileSync(join(folder, file)))];
+  });
 }
 
 /** The folder of an installed package, whose main file need not be there. */
@@ -127,18 +127,6 @@ function packageFolder(name: string): string {
   const folder = places.map((place) => join(place, name)).find((path) => existsSync(path));
   if (!folder) throw new Error(`the package ${name} is not installed`);
   return folder;
-}
-
-function filesIn(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && SERVED.includes(extname(entry.name)))
-    .map((entry) => join(entry.parentPath, entry.name));
-}
-
-function readAsset(file: string): Asset {
-  // `.mjs` has no media type of its own in every table.
-  const type = extname(file) === '.mjs' ? '.js' : extname(file);
-  return assetOf(type, readFileSync(file));
 }
 
 function assetOf(type: string, content: Buffer): Asset {
@@ -152,8 +140,4 @@ function versionOf(assets: readonly Asset[]): string {
 
 function etagOf(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, 22);
-}
-
-function urlPath(path: string): string {
-  return path.split(sep).join('/');
 }
