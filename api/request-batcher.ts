@@ -88,12 +88,13 @@ export function createRequestBatcher<Work>({
       // Evaluated first: it counts the request.
       const busy = arrivals.tooMany() || arrivals.inProgress > concurrent;
       const group = busy && !closing && size ? groupFor(arrivals, size) : null;
-      const settleMember = group && addMember(group);
+      const member = Promise.withResolvers<Work | null>();
+      group?.members.push(member.promise);
       return {
         group: group?.id ?? null,
         settle(stored) {
           arrivals.inProgress -= 1;
-          settleMember?.(stored);
+          member.resolve(stored);
         },
       };
     },
@@ -161,15 +162,4 @@ export function createRequestBatcher<Work>({
     keys.set(key, arrivals);
     return arrivals;
   }
-}
-
-/** @returns the function that settles the member */
-function addMember<Work>({ members }: Group<Work>): (stored: Work | null) => void {
-  let settle: (stored: Work | null) => void = () => undefined;
-  members.push(
-    new Promise((resolve) => {
-      settle = resolve;
-    }),
-  );
-  return settle;
 }
