@@ -20,9 +20,8 @@ interface SampleRequest {
   key: KeyUse | null;
   /** A JSON body. */
   body?: unknown;
-  form?: Form;
+  form: Form | undefined;
   response: 'json' | 'text' | 'file' | 'events';
-  deprecated: boolean;
 }
 
 interface KeyUse {
@@ -62,7 +61,12 @@ export function addCodeSamples(document: oas31.OpenAPIObject): oas31.OpenAPIObje
       Object.assign(operation, {
         'x-codeSamples': [
           { lang: 'Shell', label: 'curl', source: curlSample(request) },
-          { lang: 'TypeScript', label: 'TypeScript', source: typescriptSample(request) },
+          {
+            lang: 'TypeScript',
+            label: 'TypeScript',
+            // The typed client has no deprecated routes.
+            source: operation.deprecated ? fetchSample(request) : clientSample(request),
+          },
           { lang: 'Python', label: 'Python', source: pythonSample(request) },
         ] satisfies CodeSample[],
       });
@@ -97,10 +101,9 @@ function sampleRequest(
     query: values('query'),
     headers: values('header'),
     key: scheme === undefined ? null : keyUse(document, scheme),
-    ...(body === undefined ? {} : { body }),
-    ...(form === undefined ? {} : { form: formOf(form) }),
+    body,
+    form: form && formOf(form),
     response: responseOf(operation),
-    deprecated: operation.deprecated === true,
   };
 }
 
@@ -170,16 +173,11 @@ function curlForm({ fields, file }: Form): string[] {
   return [`-F ${file}=@${FILE}`, ...texts];
 }
 
-/** The typed client has no deprecated routes, so their samples use `fetch`. */
-function typescriptSample(request: SampleRequest): string {
-  return request.deprecated ? fetchSample(request) : clientSample(request);
-}
-
 function clientSample(request: SampleRequest): string {
   const { method, path, pathValues, query, key, body, form, response } = request;
-  const params = { ...unlessEmpty('path', pathValues), ...unlessEmpty('query', query) };
+  const params = Object.entries({ path: pathValues, query }).filter(([, values]) => Object.keys(values).length > 0);
   const init = [
-    ...(Object.keys(params).length > 0 ? [`params: ${javascriptLiteral(params)}`] : []),
+    ...(params.length > 0 ? [`params: ${javascriptLiteral(Object.fromEntries(params))}`] : []),
     ...(body === undefined ? [] : [`body: ${javascriptLiteral(body)}`]),
     ...(form ? [`body: ${formFields(form)}`, 'bodySerializer: multipart'] : []),
     ...(response === 'events' ? ["headers: { Accept: 'text/event-stream' }"] : []),
@@ -265,7 +263,3 @@ const PYTHON_USE: Record<SampleRequest['response'], readonly string[]> = {
   file: [`with open("${FILE}", "wb") as file:`, '    file.write(response.content)'],
   events: ['for line in response.iter_lines(decode_unicode=True):', '    print(line)'],
 };
-
-function unlessEmpty(name: string, values: Record<string, string>): Record<string, Record<string, string>> {
-  return Object.keys(values).length === 0 ? {} : { [name]: values };
-}

@@ -15,7 +15,7 @@ import { renameAllFields, renameSchemaFields } from './field-names.js';
 import { idempotencyKeySchema } from './idempotency.js';
 import { allowNullFields } from './nullable-fields.js';
 import { examplePathValue, named, operationIdOf } from './openapi-names.js';
-import { type Deprecation, type Operation, scopeOf } from './operation.js';
+import { type Operation, scopeOf } from './operation.js';
 import { listRoutes, type Route, type Service, type ServiceDocument } from './service.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
@@ -106,22 +106,19 @@ function describeRoute(
     return [name!, z.string().meta({ example: examplePathValue(path, name!) })];
   });
   const operationId = operationIdOf(summary, deprecated !== undefined);
-  const body = describeBody(operation, operationId);
   const scope = security && !security.unscoped ? scopeOf(operation, method) : undefined;
   const text = [
-    deprecationNote(deprecated, path),
-    description ?? '',
-    scope === undefined ? '' : `Scope: \`${scope}\`.`,
-    auditNote(operation),
-  ]
-    .filter((part) => part !== '')
-    .join(' ');
+    deprecated && `Deprecated: use \`${deprecated.successor(path)}\`.`,
+    description,
+    scope && `Scope: \`${scope}\`.`,
+    operation.audit && `Audit: ${operation.audit.actions.map((action) => `\`${action}\``).join(', ')}.`,
+  ].filter((part) => part !== undefined);
   return {
     operationId,
     tags: [tag],
     summary,
-    ...(text === '' ? {} : { description: text }),
-    ...(deprecated ? { deprecated: true } : {}),
+    description: text.length === 0 ? undefined : text.join(' '),
+    ...(deprecated && { deprecated: true }),
     // For keys, the list holds the scopes that a request needs (OpenAPI 3.1, "Security Requirement Object").
     security: security ? [{ [security.name]: scope === undefined ? [] : [scope] }] : [],
     requestParams: {
@@ -130,10 +127,10 @@ function describeRoute(
         ...operation.headers?.shape,
         ...(operation.idempotencyKeys ? idempotencyKey.shape : {}),
       }),
-      ...(parameters.length > 0 ? { path: z.object(Object.fromEntries(parameters)) } : {}),
-      ...(query ? { query: query as z.ZodObject } : {}),
+      ...(parameters.length > 0 && { path: z.object(Object.fromEntries(parameters)) }),
+      ...(query && { query: query as z.ZodObject }),
     },
-    ...(body ? { requestBody: body } : {}),
+    requestBody: describeBody(operation, operationId),
     responses: { ...describeSuccess(operation, envelope, operationId), ...describeErrors(service, method, operation) },
   };
 }
@@ -145,8 +142,8 @@ function withDeprecatedNames(operation: Operation): Operation {
   const { query, body, response, example } = operation;
   return {
     ...operation,
-    ...(query ? { query: renameSchemaFields(query, fields) } : {}),
-    ...(body ? { body: renameSchemaFields(body, fields) } : {}),
+    query: query && renameSchemaFields(query, fields),
+    body: body && renameSchemaFields(body, fields),
     response: renameSchemaFields(response, fields),
     example: renameAllFields(example, fields),
   };
@@ -164,7 +161,7 @@ function describeBody(
       ...(body && {
         'application/json': {
           schema: named(body, `${operationId}Request`),
-          ...(example === undefined ? {} : { example }),
+          example,
         },
       }),
     },
@@ -240,13 +237,4 @@ function errorCodes({ document, errors: shape }: DocumentedService, method: stri
   if (method !== 'get' && document.errors.length > 0) codes.add('PAYLOAD_TOO_LARGE');
   if (idempotencyKeys) codes.add('INVALID_PARAMETERS').add('IDEMPOTENCY_CONFLICT').add('IDEMPOTENCY_IN_PROGRESS');
   return [...codes];
-}
-
-function auditNote({ audit }: Operation): string {
-  if (!audit) return '';
-  return `Audit: ${audit.actions.map((action) => `\`${action}\``).join(', ')}.`;
-}
-
-function deprecationNote(deprecated: Deprecation | undefined, path: string): string {
-  return deprecated ? `Deprecated: use \`${deprecated.successor(path)}\`.` : '';
 }
