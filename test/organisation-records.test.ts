@@ -93,8 +93,6 @@ const WHOLE_COLLECTIONS: Record<string, readonly string[]> = {
     'quotas.ts',
     'model-tokens.ts',
     'rate-limits.ts',
-    'crews/signing-secrets.ts',
-    'payments/signing-secrets.ts',
     'webhooks/registrations.ts',
     'webhooks/signing-secrets.ts',
   ],

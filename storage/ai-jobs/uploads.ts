@@ -1,6 +1,5 @@
-import type { ClientSession, Collection } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
-import type { DatabaseClock } from '../clock.js';
 import type { Access } from '../collections.js';
 import type { OwnRecords } from '../organisation-records.js';
 import { inTransaction } from '../transactions.js';
@@ -77,20 +76,6 @@ export function createUploads({
 
     async remove({ _id, org }: Pick<UploadRecord, '_id' | 'org'>): Promise<void> {
       await uploads.forOrg(org).deleteOne({ _id });
-    },
-  };
-}
-
-export type ExpiredUploads = ReturnType<typeof createExpiredUploads>;
-
-/** Uploads of all organisations that the reconciler removes with their content. */
-export function createExpiredUploads({ uploads, now }: { uploads: Collection<UploadRecord>; now: DatabaseClock }) {
-  return {
-    list(limit: number): Promise<UploadRecord[]> {
-      return uploads
-        .find({ expires_at: { $lt: now() } })
-        .limit(limit)
-        .toArray();
     },
   };
 }
