@@ -100,14 +100,16 @@ function wholeBodies(): Middleware {
 
 /**
  * An object exists when all of it is written, as in S3. S3rver shows it before, so writes and lists take turns, and whoever reads
- * an object waits for its write.
+ * an object waits for its write. S3rver removes a folder with its last object, also while another object is written to it, so
+ * removals take turns, too.
  */
 function atomicWrites(): Middleware {
   const writing = new Map<string, Promise<unknown>>();
   let last: Promise<unknown> = Promise.resolve();
   return async (ctx, next) => {
     const isWrite = ctx.method === 'PUT';
-    if (!isWrite && ctx.path.split('/').filter(Boolean).length > 1) {
+    const isRead = !isWrite && ctx.method !== 'DELETE';
+    if (isRead && ctx.path.split('/').filter(Boolean).length > 1) {
       await writing.get(ctx.path);
       return next();
     }
