@@ -19,9 +19,11 @@ const payment = {
   expires_at: time,
 };
 
+const { authentication_id, ...details } = payment;
 export const createdSchema = z.object({
-  ...payment,
+  authentication_id,
   client_secret: z.string().meta({ description: 'For the browser. Only this response has it.' }),
+  ...details,
   webhook_signing_secret: shownOnce,
 });
 
