@@ -1,6 +1,6 @@
 import { ServiceError as TemporalServiceError } from '@temporalio/client';
 import type { Middleware } from 'koa';
-import { MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
+import { MongoError, MongoNetworkError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from 'pino';
 import { SearchIndexError } from '../domain/content/search.js';
 import { EmbeddingError, ServiceError } from '../domain/errors.js';
@@ -9,6 +9,8 @@ import type { ErrorShape } from './envelope.js';
 import type { RequestState } from './request-context.js';
 
 const RETRY_AFTER_SECONDS = 5;
+/** MongoDB's code for a transaction that does not fit into its cache (TransactionTooLargeForCache). */
+const TOO_LARGE_FOR_CACHE = 388;
 
 /** The one place where an error becomes a `ServiceError` and is sent; an unknown error is sent as INTERNAL_ERROR (500). */
 export function handleErrors(log: Logger, shape: ErrorShape): Middleware<RequestState> {
@@ -31,6 +33,11 @@ export function handleErrors(log: Logger, shape: ErrorShape): Middleware<Request
 
 function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
+  if (error instanceof MongoServerError && error.code === TOO_LARGE_FOR_CACHE)
+    return new ServiceError(
+      'PAYLOAD_TOO_LARGE',
+      'The request is too large for one transaction of the database. Send it in parts.',
+    );
   if (error instanceof MongoError && isTransient(error)) return unavailable('The database');
   if (error instanceof TemporalServiceError) return unavailable('The workflow service');
   if (error instanceof FileStoreError) return unavailable('The file store');

@@ -15,13 +15,18 @@ export const REPLICA_SET = 'rs0';
  * By default mongod takes half of the machine's memory, which the workers need. Set in the engine's own words, because the
  * option for it allows no less than 256 MiB. What is not in the cache is read from that of the operating system. Memory for
  * each of the sessions is taken at the start: MongoDB's 33,000 take 38 MiB, and a session serves one operation at a time. By
- * default, the journal takes three files of 100 MB before anything is written.
+ * default, the journal takes three files of 100 MB before anything is written, and a fifth of the cache may hold what is not written
+ * yet: a transaction with the largest request would not fit, because it is there twice, as records and in the oplog.
  */
-const ENGINE = 'cache_size=128M,session_max=3000,log=(prealloc=false,file_max=32MB)';
+const ENGINE =
+  'cache_size=128M,eviction_dirty_trigger=80,eviction_updates_trigger=80,session_max=3000,log=(prealloc=false,file_max=32MB)';
 const PARAMETERS = [
   // Nothing reads at a past time. By default every replaced value is kept for five minutes, which makes queues slow: what
   // was taken from them stays in their indexes.
   'minSnapshotHistoryWindowInSeconds=5',
+  // The transaction of a process that was killed holds its records until then: 60 seconds by default, and up to 90 until all work on
+  // them has ended. The largest request takes 5.
+  'transactionLifetimeLimitSeconds=20',
   // Statistics for MongoDB's support, written each second.
   'diagnosticDataCollectionEnabled=false',
 ];

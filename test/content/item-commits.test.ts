@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ClientSession } from 'mongodb';
+import { readConfig } from '../../runtime/config.js';
 import { createItemCommits, type ItemCommits } from '../../storage/content/item-commits.js';
 import { createItemQueue, queuedItem } from '../../storage/content/item-queue.js';
 import type { ItemRecord } from '../../storage/content/items.js';
+import { inTransaction } from '../../storage/transactions.js';
 import { collectionsDuringTests } from '../support/during-tests.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 
@@ -82,5 +84,14 @@ describe('new items of requests that arrive at the same time', () => {
     const [, back, other] = await Promise.all(['before', 'back', 'beside'].map((id) => commits.add(newItem(id))));
     expect(back).toMatchObject({ _id: removed._id, version: 5 });
     expect(other).toMatchObject({ version: 1 });
+  });
+
+  test('fit into one transaction, as many and as long as a request may bring', async () => {
+    const { POSTBACK_MAX_ITEMS: count, POSTBACK_MAX_FIELD_BYTES: bytes } = readConfig({});
+    const text = 'x'.repeat(Math.floor(bytes / count));
+    const items = Array.from({ length: count }, (_, n) => newItem(`long-${n}`, 'long'));
+    const records = items.map((item) => ({ ...item, source: { kind: 'text' as const, text } }));
+    await inTransaction(collections.mongoClient, (tx) => createItemQueue(collections).add(records, tx));
+    expect(await collections.items.countDocuments({ org: ORG, collection: 'long' })).toBe(count);
   });
 });
