@@ -130,7 +130,9 @@ export function createRateLimiter({ rateLimits }: Access<'rateLimits'>, log: Pic
     if (scheduled) return;
     scheduled = true;
     setTimeout(async () => {
-      await sync([...due].slice(0, MAX_BATCH));
+      const batch = [...due].slice(0, MAX_BATCH);
+      // Empty when all that was due belonged to windows that have ended since.
+      if (batch.length > 0) await sync(batch);
       forgetEnded();
       scheduled = false;
       const [next] = due;
