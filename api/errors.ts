@@ -11,6 +11,8 @@ import type { RequestState } from './request-context.js';
 const RETRY_AFTER_SECONDS = 5;
 /** MongoDB's code for a transaction that does not fit into its cache (TransactionTooLargeForCache). */
 const TOO_LARGE_FOR_CACHE = 388;
+/** MongoDB's code for a transaction whose limit of time passed during an operation (TransactionExceededLifetimeLimitSeconds). */
+const TRANSACTION_TOOK_TOO_LONG = 290;
 
 /** The one place where an error becomes a `ServiceError` and is sent; an unknown error is sent as INTERNAL_ERROR (500). */
 export function handleErrors(log: Logger, shape: ErrorShape): Middleware<RequestState> {
@@ -49,9 +51,11 @@ function asServiceError(error: unknown): ServiceError {
   );
 }
 
-/** The database is unreachable, or has no primary at the moment. */
+/** The database is unreachable, has no primary, or is too busy for a transaction at the moment. */
 function isTransient(error: MongoError): boolean {
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  // Without a label, unlike a limit that passes between two operations: the driver does not repeat the transaction.
+  if (error.code === TRANSACTION_TOOK_TOO_LONG) return true;
   return error.hasErrorLabel('RetryableWriteError') || error.hasErrorLabel('TransientTransactionError');
 }
 

@@ -12,6 +12,7 @@ const TOO_LARGE = 'transaction is too large and will not fit in the storage engi
 
 test.each([
   ['a transaction that does not fit into its cache', new MongoServerError({ code: 388, message: TOO_LARGE }), 413],
+  ['a transaction that took too long', new MongoServerError({ code: 290, message: 'lifetime limit' }), 503],
   ['a connection that is gone', new MongoNetworkError('connection 1 closed'), 503],
   ['a defect', new MongoServerError({ code: 2, message: 'unknown operator: $nope' }), 500],
 ])('of MongoDB: %s', async (_name, error, status) => {

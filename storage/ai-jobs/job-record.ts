@@ -63,8 +63,8 @@ export interface AiJobResultRecord {
   original: Binary | null;
   /** Bytes of both, for the use of an organisation. */
   bytes: number;
-  /** The same as the job's; set when the job finishes. */
-  expires_at: Date | null;
+  /** The same as the job's when it has finished, and later before. */
+  expires_at: Date;
 }
 
 /** Below MongoDB's limit of 16 MiB for a document. */

@@ -4,6 +4,7 @@ import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
 import { JOB_STATUSES, type JobStatus, UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { CANCELLED, JOB_CANCELLED, type JobOutcome } from '../../domain/ai-jobs/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
+import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { Access } from '../collections.js';
 import { JOB_LIST_INDEX } from '../indexes.js';
 import type { RecordUpdate } from '../organisation-records.js';
@@ -29,6 +30,9 @@ const endOf = ({ status, error_code, error_message }: JobOutcome): End => ({
   error_code: error_code ?? null,
   error_message: error_message ?? null,
 });
+
+/** How long a job may wait for its end after its result was saved. */
+const LONGEST_WAIT_MS = 30 * DAY_MS;
 
 const WITHOUT_INPUT = { projection: { input: 0, user_parameters: 0 } } as const;
 
@@ -105,14 +109,16 @@ export function createAiJobs(
      */
     async start(org: string, jobIds: readonly string[]): Promise<Map<string, AiJobRecord>> {
       const own = aiJobs.forOrg(org);
-      const unfinished = { _id: { $in: [...jobIds] }, status: { $in: UNFINISHED_JOB_STATUSES } };
+      const status = { $in: UNFINISHED_JOB_STATUSES };
       const run = {
         status: 'processing',
         started_at: { $ifNull: ['$started_at', '$$NOW'] },
         runs: { $add: ['$runs', 1] },
       };
-      await own.updateMany(unfinished, [{ $set: run }], BY_ID);
-      return byId(await own.find(unfinished, BY_ID).toArray());
+      // Not updateMany, which the driver does not repeat after an error of the network: a run would be counted for nothing.
+      const starts = jobIds.map((_id) => ({ filter: { _id, status }, update: [{ $set: run }], ...BY_ID }));
+      await own.updateEach(starts, { ordered: false });
+      return byId(await own.find({ _id: { $in: [...jobIds] }, status }, BY_ID).toArray());
     },
 
     /**
@@ -163,7 +169,9 @@ export function createAiJobs(
      */
     async saveResult(org: string, jobId: string, result: AiJobResult): Promise<void> {
       const packed = await packResult(result);
-      const saved = { $setOnInsert: { ...packed, expires_at: null } };
+      // The end of the job replaces it. A job that has ended without this result does not.
+      const expires_at = new Date(clock().getTime() + retentionMs + LONGEST_WAIT_MS);
+      const saved = { $setOnInsert: { ...packed, expires_at } };
       await aiJobResults.forOrg(org).updateOne({ _id: jobId }, saved, { upsert: true, ...BY_ID });
     },
 
