@@ -72,7 +72,6 @@ export function activityRoutes({ activity, now }: ActivityDependencies): Router<
           'All items by status; jobs, deliveries and the attempts at these in the last hours, in 48 intervals of equal length. ' +
           'Large numbers are counted less often: the response may then be up to 30 seconds old, as `to` says.',
         query: z.object({ hours: numberParameter(z.number().int().min(1).max(168)).default(24) }),
-        status: 200,
         response: activitySchema,
       },
       async (ctx, { query: { hours }, respond }) => {

@@ -46,7 +46,6 @@ export function auditRoutes({ audit }: AuditDependencies): Router<RequestState> 
         description: 'Who has created, changed or deleted what, when and from where. Entries are kept for 90 days.',
         scope: 'admin',
         query: pageQuery(NEWEST_FIRST),
-        status: 200,
         response: listSchema('entries', entrySchema, 'Newest first.'),
       },
       async (ctx, { query, respond }) => {

@@ -39,9 +39,7 @@ export function healthRoutes(
 
   router.get(
     '/healthz',
-    operation({ summary: 'Liveness check', status: 200, response: aliveSchema }, (_ctx, { respond }) =>
-      respond({ status: 'ok' }),
-    ),
+    operation({ summary: 'Liveness check', response: aliveSchema }, (_ctx, { respond }) => respond({ status: 'ok' })),
   );
 
   router.get(
@@ -50,7 +48,6 @@ export function healthRoutes(
       {
         summary: 'Readiness check',
         description: 'The details are absent where the operator serves them on another port.',
-        status: 200,
         alternativeStatus: 503,
         response: readySchema,
       },

@@ -74,7 +74,6 @@ export function keyRoutes({ keys, now }: KeyDependencies): Router<RequestState> 
         description: 'Without the keys themselves. Expired and revoked keys stay in the list.',
         scope: 'admin',
         query: listQuerySchema,
-        status: 200,
         response: listSchema('keys', keySchema, 'Newest first.'),
       },
       async (ctx, { query, respond }) => {
@@ -91,7 +90,7 @@ export function keyRoutes({ keys, now }: KeyDependencies): Router<RequestState> 
   router.get(
     '/:key_id',
     operation(
-      { summary: 'Get a key', scope: 'admin', status: 200, response: keySchema, errors: ['KEY_NOT_FOUND'] },
+      { summary: 'Get a key', scope: 'admin', response: keySchema, errors: ['KEY_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const { principal } = ctx.state;
         const id = ctx.params.key_id!;
@@ -111,7 +110,6 @@ export function keyRoutes({ keys, now }: KeyDependencies): Router<RequestState> 
           'Requests with it get 401 from now on, and its event streams end within half a minute. A key may revoke itself, ' +
           'but not the last active key of kind `api` with the scope `admin`. A revoked key stays as it is.',
         scope: 'admin',
-        status: 200,
         response: revokedKeySchema,
         errors: ['KEY_NOT_FOUND', 'LAST_ADMIN_KEY'],
         audit: {

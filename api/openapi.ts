@@ -183,7 +183,7 @@ function isListOf(field: z.core.SomeType, matches: (element: z.core.SomeType) =>
 }
 
 function describeSuccess(
-  { status, alternativeStatus, emptyStatus, response, type }: Operation,
+  { status = 200, alternativeStatus, emptyStatus, response, type }: Operation,
   envelope: Envelope,
   operationId: string,
 ): ZodOpenApiResponsesObject {

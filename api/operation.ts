@@ -36,8 +36,8 @@ export interface Operation<
    * choose, and the handler reads both.
    */
   form?: z.ZodObject;
-  /** Status of a successful response. */
-  status: number;
+  /** Status of a successful response; by default 200. */
+  status?: number;
   /** What a key needs for this route; by default `read` for GET and `write` for other methods. */
   scope?: Scope;
   /** A second status with which the handler sends the same response. */
@@ -111,7 +111,7 @@ export function operations(
     handle: (ctx: RouterContext<RequestState>, input: OperationInput<Query, Body, Data>) => Promise<void> | void,
   ): Handler => {
     const operation = { ...common, ...own, errorCodeAliases: { ...own.errorCodeAliases, ...common.errorCodeAliases } };
-    const { query, body, form, idempotencyKeys, status, type, deprecated } = operation;
+    const { query, body, form, idempotencyKeys, status = 200, type, deprecated } = operation;
 
     const run = async (ctx: RouterContext<RequestState>) => {
       let sent: z.input<Data> | undefined;

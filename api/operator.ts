@@ -129,7 +129,6 @@ function organisationRoutes({ organisationDirectory, keys, now }: OperatorDepend
         summary: 'List organisations',
         description: 'Every organisation that has a key, also those that were created on the command line.',
         query: pageQuery(BY_NAME),
-        status: 200,
         response: listSchema('organisations', organisationSchema, 'By name.'),
       },
       async (_, { query, respond }) => {

@@ -73,7 +73,6 @@ export function usageService(deps: UsageDependencies): Service {
         description:
           'Requests that would exceed a limit are rejected with `FORBIDDEN` (403), which names the quota; deleting records gives ' +
           'their use back. When the model tokens of the day are used up, `RATE_LIMITED` (429) says when there are new ones.',
-        status: 200,
         response: usageSchema,
       },
       async (ctx, { respond }) => {

@@ -24,7 +24,7 @@ export function catalogueRoutes({ catalogue, signingKeys, limits }: Dependencies
 
   router.get(
     '/models',
-    aiJobOperation({ summary: 'List models', status: 200, response: modelsSchema }, (_ctx, { respond }) => {
+    aiJobOperation({ summary: 'List models', response: modelsSchema }, (_ctx, { respond }) => {
       models ??= catalogue.list().map(describeModel);
       respond({ max_file_bytes: Math.min(limits.maxFileBytes, limits.maxRequestBytes), models });
     }),
@@ -44,7 +44,6 @@ export function catalogueRoutes({ catalogue, signingKeys, limits }: Dependencies
             .optional()
             .meta({ description: 'Only the key with this id, which callbacks name as `X-Service-Key-Id`.' }),
         }),
-        status: 200,
         response: z.string(),
         type: 'application/x-pem-file',
         errors: ['NOT_FOUND'],

@@ -104,7 +104,7 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/',
     aiJobOperation(
-      { summary: 'List jobs', query: listQuerySchema, status: 200, response: jobListSchema },
+      { summary: 'List jobs', query: listQuerySchema, response: jobListSchema },
       async (ctx, { query: { status, feature, ...page }, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
@@ -118,7 +118,7 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/:job_id',
     aiJobOperation(
-      { summary: 'Get a job and its result', status: 200, response: polledJobSchema, errors: ['JOB_NOT_FOUND'] },
+      { summary: 'Get a job and its result', response: polledJobSchema, errors: ['JOB_NOT_FOUND'] },
       async (ctx) => {
         const job = await requireJob(ctx.state.principal.org, ctx.params.job_id!);
         ctx.type = 'application/json';
@@ -138,7 +138,6 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
         description:
           'The `model` and the `input` as they were submitted, with the settings in the input itself. The query of a URL is left ' +
           'out: it may hold a password.',
-        status: 200,
         response: jobInputSchema,
         errors: ['JOB_NOT_FOUND'],
       },

@@ -60,7 +60,7 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/v3/upload/:file_id',
     aiJobOperation(
-      { summary: 'Get an upload', status: 200, response: uploadedSchema, errors: ['FILE_NOT_FOUND'] },
+      { summary: 'Get an upload', response: uploadedSchema, errors: ['FILE_NOT_FOUND'] },
       async (ctx, { respond }) => {
         respond(describeUpload(await requireUpload(ctx.state.principal.org, ctx.params.file_id!)));
       },
@@ -73,7 +73,6 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'Download an upload',
         description: 'Byte for byte as it was sent, until it expires. Supports `Range` and `If-Range`.',
-        status: 200,
         alternativeStatus: 206,
         // The media type of the file.
         type: '*/*',
@@ -95,7 +94,6 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'Delete an upload',
         description: 'At once, unless a job in progress needs it.',
-        status: 200,
         response: deletedUploadSchema,
         errors: ['FILE_NOT_FOUND', 'FILE_IN_USE'],
       },

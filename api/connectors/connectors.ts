@@ -75,7 +75,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/',
     operation(
-      { summary: 'List connectors', query: pageQuery(NEWEST_FIRST), status: 200, response: connectorListSchema },
+      { summary: 'List connectors', query: pageQuery(NEWEST_FIRST), response: connectorListSchema },
       async (ctx, { query, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) =>
@@ -89,7 +89,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/:connector_id',
     operation(
-      { summary: 'Get a connector', status: 200, response: connectorSchema, errors: ['CONNECTOR_NOT_FOUND'] },
+      { summary: 'Get a connector', response: connectorSchema, errors: ['CONNECTOR_NOT_FOUND'] },
       async (ctx, { respond }) => respond(describeConnector(await requireConnector(deps, ctx))),
     ),
   );
@@ -105,7 +105,6 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
           'never sent to another server.',
         body: changeConnectorSchema,
         example: { schedule: { every: 12, paused: false } },
-        status: 200,
         response: connectorSchema,
         errors: ['CONNECTOR_NOT_FOUND'],
         audit: { actions: ['connector.changed'], about: ({ params }) => ({ subject: { id: params.connector_id } }) },
@@ -143,7 +142,6 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'Delete a connector',
         query: deleteQuerySchema,
-        status: 200,
         response: connectorDeletedSchema,
         errors: ['CONNECTOR_NOT_FOUND'],
         audit: { actions: ['connector.deleted'], about: ({ params }) => ({ subject: { id: params.connector_id } }) },

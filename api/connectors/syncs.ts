@@ -50,7 +50,6 @@ export function syncRoutes(deps: Dependencies): Router<RequestState> {
         summary: 'Get sync status',
         description: 'The latest sync, the time of the next one, and the resources whose last fetch failed.',
         query: pageQuery(BY_ADDRESS),
-        status: 200,
         response: connectorStatusSchema,
         errors: ['CONNECTOR_NOT_FOUND'],
       },

@@ -23,7 +23,7 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/',
     organisationOnly,
-    crewOperation({ summary: 'List crews', status: 200, response: crewsSchema }, (ctx, { respond }) =>
+    crewOperation({ summary: 'List crews', response: crewsSchema }, (ctx, { respond }) =>
       respond({
         crews: [...crews().values()]
           .filter((crew) => isFor(crew, ctx.state.principal.org))
@@ -53,7 +53,7 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
     '/:crew/inputs',
     ownCrewOnly,
     crewOperation(
-      { summary: 'List the inputs of a crew', status: 200, response: inputsSchema, errors: ['NOT_FOUND'] },
+      { summary: 'List the inputs of a crew', response: inputsSchema, errors: ['NOT_FOUND'] },
       (ctx, { respond }) => respond(describeInputs(requireCrew(deps, ctx.state.principal.org, ctx.params.crew!))),
     ),
   );

@@ -46,7 +46,6 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
         description:
           'The longest wait first: of all crews of the organisation, or for a key of kind `crew_user` of those that it was made for.',
         query: pageQuery(LONGEST_WAIT_FIRST),
-        status: 200,
         response: waitingListSchema,
       },
       async (ctx, { query, respond }) => {
@@ -72,7 +71,6 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
         summary: 'List executions',
         description: 'The crew need not be deployed any more.',
         query: listQuerySchema,
-        status: 200,
         response: executionListSchema,
       },
       async (ctx, { query: { status, ...page }, respond }) => {

@@ -47,7 +47,6 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
           taskWebhookUrl: 'https://example.com/hooks/crews',
           crewWebhookUrl: 'https://example.com/hooks/crews',
         },
-        status: 200,
         response: kickedOffSchema,
         errors: ['NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
@@ -87,7 +86,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
     '/:kickoff_id/status',
     ownCrewOnly,
     crewOperation(
-      { summary: 'Get execution status', status: 200, response: statusSchema, errors: ['NOT_FOUND'] },
+      { summary: 'Get execution status', response: statusSchema, errors: ['NOT_FOUND'] },
       async (ctx, { respond }) => {
         respond(describeExecution(await requireExecution(deps, ctx), deps.now(), deps.publicUrl));
       },
@@ -103,7 +102,6 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
         description:
           'Thoughts and uses of tools in the latest attempt, so far: poll it to watch an agent work. Long results are cut. Steps are ' +
           'kept until the execution ends; then the list is empty.',
-        status: 200,
         response: stepsSchema,
         errors: ['NOT_FOUND'],
       },

@@ -56,7 +56,6 @@ export function resumeRoutes(deps: Dependencies): Router<RequestState> {
           is_approve: false,
           taskWebhookUrl: 'https://example.com/hooks/crews',
         },
-        status: 200,
         response: resumedSchema,
         errors: ['NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,

@@ -71,25 +71,22 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
 
   router.get(
     '/output',
-    operation(
-      { summary: 'Get the output of a review link', status: 200, response: reviewSchema },
-      async (ctx, { respond }) => {
-        const { execution, task, attempt } = await requireLink(ctx);
-        const shown = { crew: execution.crew, task_id: task.task_id };
-        ctx.set('Cache-Control', 'no-store');
-        if (isOpen(execution, task, attempt, deps.now())) {
-          const deadline = deadlineOf(execution)?.toISOString();
-          respond({ ...shown, state: 'waiting', output: task.output ?? '', ...(deadline && { deadline }) });
-          return;
-        }
-        const ref = { execution: execution._id, org: execution.org, task: task.task_id, attempt };
-        const decision = await deps.crewFeedback.findApplied(ref);
-        if (!decision) return respond({ ...shown, state: 'over' });
-        const state = decision.is_approve ? 'approved' : 'rejected';
-        const decided_by = deciderInWords(decision.decided_by);
-        respond({ ...shown, state, decided_at: decision.applied_at!.toISOString(), decided_by });
-      },
-    ),
+    operation({ summary: 'Get the output of a review link', response: reviewSchema }, async (ctx, { respond }) => {
+      const { execution, task, attempt } = await requireLink(ctx);
+      const shown = { crew: execution.crew, task_id: task.task_id };
+      ctx.set('Cache-Control', 'no-store');
+      if (isOpen(execution, task, attempt, deps.now())) {
+        const deadline = deadlineOf(execution)?.toISOString();
+        respond({ ...shown, state: 'waiting', output: task.output ?? '', ...(deadline && { deadline }) });
+        return;
+      }
+      const ref = { execution: execution._id, org: execution.org, task: task.task_id, attempt };
+      const decision = await deps.crewFeedback.findApplied(ref);
+      if (!decision) return respond({ ...shown, state: 'over' });
+      const state = decision.is_approve ? 'approved' : 'rejected';
+      const decided_by = deciderInWords(decision.decided_by);
+      respond({ ...shown, state, decided_at: decision.applied_at!.toISOString(), decided_by });
+    }),
   );
 
   router.post(
@@ -102,7 +99,6 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
           'required to reject.',
         body: reviewDecisionSchema,
         example: { is_approve: true, human_feedback: 'Good. Name the day in the next letter, too.' },
-        status: 200,
         response: resumedSchema,
         audit: {
           ...DECISIONS,
@@ -173,7 +169,6 @@ export function reviewLinkRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'Revoke the review links of an execution',
         description: 'Links that were given out end. The output that waits gets a new one, which the status shows.',
-        status: 200,
         response: revokedSchema,
         errors: ['NOT_FOUND'],
         audit: {

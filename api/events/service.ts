@@ -123,7 +123,6 @@ export function eventService(deps: EventDependencies): Service {
         description: DESCRIPTION,
         query: querySchema,
         headers: headersSchema,
-        status: 200,
         response: messageSchema,
         type: 'text/event-stream',
       },

@@ -70,7 +70,6 @@ export function mcpService(deps: McpDependencies): Service {
           '`item_status` and `list_databases` do what the key may do; `remember` and `ingest_url` need the scope `write` too.',
         body: requestSchema,
         example: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-        status: 200,
         emptyStatus: 202,
         scope: 'read',
         response: responseSchema,

@@ -67,7 +67,7 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/',
     paymentOperation(
-      { summary: 'List authentications', query: listQuerySchema, status: 200, response: authenticationListSchema },
+      { summary: 'List authentications', query: listQuerySchema, response: authenticationListSchema },
       async (ctx, { query: { status, ...page }, respond }) => {
         const now = deps.now();
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
@@ -85,7 +85,7 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
     find: (org: string, id: string, now: Date) => Promise<AuthenticationRecord | null>,
   ) =>
     paymentOperation(
-      { summary, status: 200, response: authenticationSchema, errors: ['AUTHENTICATION_NOT_FOUND'] },
+      { summary, response: authenticationSchema, errors: ['AUTHENTICATION_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const now = deps.now();
         const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);

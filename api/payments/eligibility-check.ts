@@ -66,7 +66,6 @@ export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState>
             },
           },
         },
-        status: 200,
         response: eligibilitySchema,
         errors: ['ELIGIBILITY_ALREADY_CHECKED'],
       },
@@ -92,7 +91,6 @@ export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState>
         headers: z.object({
           'client-secret': z.string().optional().meta({ description: 'Required with a publishable key.' }),
         }),
-        status: 200,
         response: eligibilitySchema,
         errors: ['AUTHENTICATION_NOT_FOUND', 'ELIGIBILITY_CHECK_NOT_FOUND'],
       },

@@ -65,7 +65,7 @@ export function deliveryRoutes(
   router.get(
     '/',
     operation(
-      { summary: `List ${noun.many}`, description, query, status: 200, response: deliveryListSchema },
+      { summary: `List ${noun.many}`, description, query, response: deliveryListSchema },
       async (ctx, { query: { limit, cursor, ...filter }, respond }) => {
         const { records, next_cursor } = await readPage({ limit, cursor }, NEWEST_FIRST, (page) =>
           clientDeliveries.list(scopeOf(ctx), filter, page),
@@ -79,7 +79,7 @@ export function deliveryRoutes(
   router.get(
     '/:delivery_id',
     operation(
-      { summary: `Get a ${noun.one}`, status: 200, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
+      { summary: `Get a ${noun.one}`, response: deliveryDetailSchema, errors: ['DELIVERY_NOT_FOUND'] },
       async (ctx, { respond }) => {
         const record = await requireDelivery(ctx);
         const isReadable = mayHandle(ctx.state.principal, record);
@@ -94,7 +94,6 @@ export function deliveryRoutes(
       {
         summary: `Retry a ${noun.one}`,
         description: `Sends a failed ${noun.one} again at once.`,
-        status: 200,
         response: deliveryQueuedSchema,
         errors: ['DELIVERY_NOT_FOUND', 'DELIVERY_NOT_RETRYABLE'],
         idempotencyKeys,

@@ -37,7 +37,6 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
           headers: { Authorization: 'Bearer a-token-of-your-gateway' },
           max_per_second: 20,
         },
-        status: 200,
         response: registeredSchema,
         audit: { actions: ['webhook.registered'], about: (_, body) => ({ subject: { name: describeReceiver(body) } }) },
       },
@@ -64,10 +63,8 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
 
   router.get(
     '/',
-    operation(
-      { summary: 'Get the registration', status: 200, response: registrationSchema },
-      async (ctx, { respond }) =>
-        respond(describeRegistration(await registrations.findForOrg(ctx.state.principal.org))),
+    operation({ summary: 'Get the registration', response: registrationSchema }, async (ctx, { respond }) =>
+      respond(describeRegistration(await registrations.findForOrg(ctx.state.principal.org))),
     ),
   );
 
@@ -77,7 +74,6 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'Delete the registration and its signing secret',
         scope: 'admin',
-        status: 200,
         response: deletedSchema,
         audit: {
           actions: ['webhook.deleted'],
@@ -100,7 +96,6 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
         description:
           'Nothing is sent until the webhook is registered again, which keeps its secret and its headers. Deliveries that are due ' +
           'meanwhile end as `permanently_failed` with the code `WEBHOOK_DISABLED`, and can be retried.',
-        status: 200,
         response: registrationSchema,
         errors: ['WEBHOOK_NOT_FOUND'],
         audit: { actions: ['webhook.disabled'], about: () => ({ subject: {} }) },
@@ -139,7 +134,6 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'Send a test delivery',
         description: 'Sends one request to the registered URL, and returns it with the response of the receiver.',
-        status: 200,
         response: testDeliverySchema,
         errors: ['WEBHOOK_NOT_FOUND'],
       },

@@ -66,7 +66,7 @@ export function replayRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/replays/:replay_id',
     operation(
-      { summary: 'Get the progress of a bulk retry', status: 200, response: replaySchema, errors: ['NOT_FOUND'] },
+      { summary: 'Get the progress of a bulk retry', response: replaySchema, errors: ['NOT_FOUND'] },
       async (ctx, { respond }) => {
         const id = ctx.params.replay_id!;
         const replay = await replays.findForOrg(ctx.state.principal.org, id);

@@ -59,7 +59,6 @@ export function signingSecretRoutes(secret: SigningSecret): Router<RequestState>
         description: description === undefined ? ROTATION : `${description} ${ROTATION}`,
         body: signingSecretRequestSchema,
         example: { signing_secret: 'at-least-16-characters' },
-        status: 200,
         response: signingSecretSchema,
         errors,
         audit: { actions: ['signing_secret.set'], about: () => ({ subject: { name: signed } }) },
@@ -86,7 +85,6 @@ export function signingSecretRoutes(secret: SigningSecret): Router<RequestState>
       {
         summary: `Delete ${name}`,
         scope: 'admin',
-        status: 200,
         response: deletedSchema,
         errors,
         audit: {
