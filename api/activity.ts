@@ -74,8 +74,7 @@ export function activityRoutes({ activity, now }: ActivityDependencies): Router<
         query: z.object({ hours: numberParameter(z.number().int().min(1).max(168)).default(24) }),
         response: activitySchema,
       },
-      async (ctx, { query: { hours }, respond }) => {
-        const { org } = ctx.state.principal;
+      async (_ctx, { org, query: { hours }, respond }) => {
         respond(await cached(`${hours} ${org}`, () => measure(activity, org, hours, now())));
       },
     ),

@@ -48,10 +48,8 @@ export function auditRoutes({ audit }: AuditDependencies): Router<RequestState> 
         query: pageQuery(NEWEST_FIRST),
         response: listSchema('entries', entrySchema, 'Newest first.'),
       },
-      async (ctx, { query, respond }) => {
-        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) =>
-          audit.listForOrg(ctx.state.principal.org, page),
-        );
+      async (_ctx, { org, query, respond }) => {
+        const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) => audit.listForOrg(org, page));
         respond({ entries: records.map(describeEntry), count: records.length, next_cursor });
       },
     ),

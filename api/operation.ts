@@ -76,6 +76,8 @@ export interface Deprecation {
 
 /** Arguments of a handler in addition to the Koa context. */
 export interface OperationInput<Query extends z.ZodType, Body extends z.ZodType, Data extends z.ZodType> {
+  /** The organisation of the key. */
+  org: string;
   query: z.output<Query>;
   body: z.output<Body>;
   respond(data: z.input<Data>): void;
@@ -121,6 +123,8 @@ export function operations(
         if (type !== undefined) ctx.type = type;
       };
       const input: OperationInput<Query, Body, Data> = {
+        // Routes that need no key have no principal.
+        org: ctx.state.principal?.org,
         query: readInput(operation, query ?? noParameters, ctx.query, true) as z.output<Query>,
         body: readInput(
           operation,

@@ -75,9 +75,8 @@ export function usageService(deps: UsageDependencies): Service {
           'their use back. When the model tokens of the day are used up, `RATE_LIMITED` (429) says when there are new ones.',
         response: usageSchema,
       },
-      async (ctx, { respond }) => {
+      async (_ctx, { org: organisation, respond }) => {
         const now = deps.now();
-        const { org: organisation } = ctx.state.principal;
         const usage = await deps.quotas.usageOf(organisation, now);
         respond({
           organisation,

@@ -48,8 +48,7 @@ export function catalogueRoutes({ catalogue, signingKeys, limits }: Dependencies
         type: 'application/x-pem-file',
         errors: ['NOT_FOUND'],
       },
-      async (ctx, { query: { key_id }, respond }) => {
-        const { org } = ctx.state.principal;
+      async (_ctx, { org, query: { key_id }, respond }) => {
         if (key_id === undefined) return respond((await signingKeys.listPublicKeys(org)).join(''));
         const key = await signingKeys.findPublicKey(org, key_id);
         if (key === null) throw new ServiceError('NOT_FOUND', `There is no key "${key_id}".`);

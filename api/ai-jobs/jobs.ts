@@ -78,8 +78,8 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
         errors: ['FILE_NOT_FOUND'],
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, respondWith }) => {
-        const job = await readSubmission(deps, ctx.state.principal.org, body, ctx.request.text!);
+      async (ctx, { org, body, respondWith }) => {
+        const job = await readSubmission(deps, org, body, ctx.request.text!);
         const { _id: job_id } = job;
         const batched = addToBatch(job);
         let stored: AiJobRecord | null = null;
@@ -105,8 +105,7 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
     '/',
     aiJobOperation(
       { summary: 'List jobs', query: listQuerySchema, response: jobListSchema },
-      async (ctx, { query: { status, feature, ...page }, respond }) => {
-        const { org } = ctx.state.principal;
+      async (_ctx, { org, query: { status, feature, ...page }, respond }) => {
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
           aiJobs.listForOrg(org, { status, feature, from: positionAt(from), limit }),
         );
@@ -119,8 +118,8 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
     '/:job_id',
     aiJobOperation(
       { summary: 'Get a job and its result', response: polledJobSchema, errors: ['JOB_NOT_FOUND'] },
-      async (ctx) => {
-        const job = await requireJob(ctx.state.principal.org, ctx.params.job_id!);
+      async (ctx, { org }) => {
+        const job = await requireJob(org, ctx.params.job_id!);
         ctx.type = 'application/json';
         // Canonical JSON, as in the callback: the numbers in the client's parameters keep their notation.
         ctx.body = canonicalObject(
@@ -141,7 +140,7 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
         response: jobInputSchema,
         errors: ['JOB_NOT_FOUND'],
       },
-      async (ctx, { respond }) => respond(describeInput(await requireJob(ctx.state.principal.org, ctx.params.job_id!))),
+      async (ctx, { org, respond }) => respond(describeInput(await requireJob(org, ctx.params.job_id!))),
     ),
   );
 
@@ -155,8 +154,7 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
         response: cancellingSchema,
         errors: ['JOB_NOT_FOUND', 'JOB_FINISHED'],
       },
-      async (ctx, { respond }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, respond }) => {
         const job = await aiJobs.requestCancel(org, ctx.params.job_id!);
         if (!job) {
           const { status } = await requireJob(org, ctx.params.job_id!);

@@ -36,8 +36,7 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
         response: uploadedSchema,
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { respondWith }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, respondWith }) => {
         const batch = newFileId();
         await receiveForm(ctx, receiving, NO_FIELDS, batch, async ({ fields, files, received }) => {
           rejectUnknownFields(fields, NO_FIELDS);
@@ -61,8 +60,8 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
     '/v3/upload/:file_id',
     aiJobOperation(
       { summary: 'Get an upload', response: uploadedSchema, errors: ['FILE_NOT_FOUND'] },
-      async (ctx, { respond }) => {
-        respond(describeUpload(await requireUpload(ctx.state.principal.org, ctx.params.file_id!)));
+      async (ctx, { org, respond }) => {
+        respond(describeUpload(await requireUpload(org, ctx.params.file_id!)));
       },
     ),
   );
@@ -79,9 +78,9 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
         response: z.string().meta({ format: 'binary' }),
         errors: ['FILE_NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
       },
-      async (ctx) => {
+      async (ctx, { org }) => {
         const file_id = ctx.params.file_id!;
-        const { filename, mime_type: type, size } = await requireUpload(ctx.state.principal.org, file_id);
+        const { filename, mime_type: type, size } = await requireUpload(org, file_id);
         const read = (start: number, end: number) => deps.files.read(file_id, { start, end });
         sendContent(ctx, { filename, type, size, read }, `"${file_id}"`);
       },
@@ -97,9 +96,9 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
         response: deletedUploadSchema,
         errors: ['FILE_NOT_FOUND', 'FILE_IN_USE'],
       },
-      async (ctx, { respond }) => {
+      async (ctx, { org, respond }) => {
         const file_id = ctx.params.file_id!;
-        const outcome = await deps.uploads.discard(ctx.state.principal.org, file_id);
+        const outcome = await deps.uploads.discard(org, file_id);
         if (outcome === 'unknown') throw notFound(file_id);
         if (outcome === 'needed') {
           throw new ServiceError(
@@ -108,7 +107,7 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
           );
         }
         await deps.files.remove(file_id);
-        await deps.uploads.remove({ _id: file_id, org: ctx.state.principal.org });
+        await deps.uploads.remove({ _id: file_id, org });
         respond({ file_id, deleted: true });
       },
     ),

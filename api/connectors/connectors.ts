@@ -54,8 +54,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
           learn: ({ id }) => ({ id }),
         },
       },
-      async (ctx, { body, respondWith }) => {
-        const { org } = ctx.state.principal;
+      async (_ctx, { org, body, respondWith }) => {
         const database = await databases.requireForOrg(org, body.database);
         await rejectBlockedSettings(body.settings);
         const fields = newConnector(org, database, body, deps.now());
@@ -76,8 +75,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
     '/',
     operation(
       { summary: 'List connectors', query: pageQuery(NEWEST_FIRST), response: connectorListSchema },
-      async (ctx, { query, respond }) => {
-        const { org } = ctx.state.principal;
+      async (_ctx, { org, query, respond }) => {
         const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) =>
           connectors.listForOrg(org, page),
         );
@@ -109,8 +107,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
         errors: ['CONNECTOR_NOT_FOUND'],
         audit: { actions: ['connector.changed'], about: ({ params }) => ({ subject: { id: params.connector_id } }) },
       },
-      async (ctx, { body, respond }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, body, respond }) => {
         const before = await requireConnector(deps, ctx);
         if (body.credentials && before.kind !== 's3') {
           throw new ServiceError('VALIDATION_ERROR', 'credentials: only connectors of kind s3 have credentials');
@@ -146,9 +143,9 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
         errors: ['CONNECTOR_NOT_FOUND'],
         audit: { actions: ['connector.deleted'], about: ({ params }) => ({ subject: { id: params.connector_id } }) },
       },
-      async (ctx, { query, respond }) => {
+      async (ctx, { org, query, respond }) => {
         const id = ctx.params.connector_id!;
-        const deleted = await connectors.markDeleted(ctx.state.principal.org, id, query.items === 'remove');
+        const deleted = await connectors.markDeleted(org, id, query.items === 'remove');
         if (!deleted) throw notFound(id);
         respond({ id, deleted: true, items: query.items === 'remove' ? 'removing' : 'kept' });
         await applySchedule(deleted);

@@ -23,10 +23,10 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/',
     organisationOnly,
-    crewOperation({ summary: 'List crews', response: crewsSchema }, (ctx, { respond }) =>
+    crewOperation({ summary: 'List crews', response: crewsSchema }, (_ctx, { org, respond }) =>
       respond({
         crews: [...crews().values()]
-          .filter((crew) => isFor(crew, ctx.state.principal.org))
+          .filter((crew) => isFor(crew, org))
           .map(({ name, inputs, tasks, agents, warnings }) => ({
             name,
             base_path: `/crews/${name}`,
@@ -43,7 +43,7 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
             warnings,
           })),
         invalid: [...invalidCrews()]
-          .filter(([, crew]) => isFor(crew, ctx.state.principal.org))
+          .filter(([, crew]) => isFor(crew, org))
           .map(([name, { problems }]) => ({ name, problems: [...problems] })),
       }),
     ),
@@ -54,7 +54,7 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
     ownCrewOnly,
     crewOperation(
       { summary: 'List the inputs of a crew', response: inputsSchema, errors: ['NOT_FOUND'] },
-      (ctx, { respond }) => respond(describeInputs(requireCrew(deps, ctx.state.principal.org, ctx.params.crew!))),
+      (ctx, { org, respond }) => respond(describeInputs(requireCrew(deps, org, ctx.params.crew!))),
     ),
   );
 

@@ -73,8 +73,7 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
         query: listQuerySchema,
         response: executionListSchema,
       },
-      async (ctx, { query: { status, ...page }, respond }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, query: { status, ...page }, respond }) => {
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
           crewExecutions.listForOrg(org, ctx.params.crew!, { status, from: readPosition(from), limit }),
         );

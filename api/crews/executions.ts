@@ -129,8 +129,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
         response: cancelledSchema,
         errors: ['NOT_FOUND'],
       },
-      async (ctx, { respond }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, respond }) => {
         const { crew, kickoff_id } = ctx.params;
         const execution = await deps.crewExecutions.requestCancel(org, crew!, kickoff_id!);
         if (!execution) {

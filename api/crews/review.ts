@@ -176,8 +176,7 @@ export function reviewLinkRoutes(deps: Dependencies): Router<RequestState> {
           about: ({ params }) => ({ subject: { id: params.kickoff_id, name: `an execution of ${params.crew}` } }),
         },
       },
-      async (ctx, { respond }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, respond }) => {
         const { crew, kickoff_id } = ctx.params;
         const execution = await deps.crewExecutions.replaceReviewKey(org, crew!, kickoff_id!);
         if (!execution) {

@@ -46,8 +46,7 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
         response: createdSchema,
         idempotencyKeys: deps.idempotencyKeys,
       },
-      async (ctx, { body, respondWith }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, body, respondWith }) => {
         const webhook_signing_secret =
           body.webhook_url === undefined ? null : await prepareWebhook(ctx.state.principal, body.webhook_url);
         const { record, clientSecret } = authentications.prepare(org, body, deps.now());
@@ -68,10 +67,10 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
     '/',
     paymentOperation(
       { summary: 'List authentications', query: listQuerySchema, response: authenticationListSchema },
-      async (ctx, { query: { status, ...page }, respond }) => {
+      async (_ctx, { org, query: { status, ...page }, respond }) => {
         const now = deps.now();
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
-          authentications.listForOrg(ctx.state.principal.org, { status, from, limit }, now),
+          authentications.listForOrg(org, { status, from, limit }, now),
         );
         const listed = records.map((record) => summariseAuthentication(record, now));
         respond({ authentications: listed, count: listed.length, next_cursor });

@@ -69,10 +69,10 @@ export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState>
         response: eligibilitySchema,
         errors: ['ELIGIBILITY_ALREADY_CHECKED'],
       },
-      async (ctx, { body, respond }) => {
+      async (ctx, { org, body, respond }) => {
         const id = ctx.params.id!;
         const now = deps.now();
-        const authentication = await verify(ctx.state.principal.org, id, body.client_secret, now);
+        const authentication = await verify(org, id, body.client_secret, now);
         respond({
           authentication_id: id,
           sdk_next_action: await submitCheck(authentications, authentication, body, ctx.state.sentNetworks ?? {}, now),

@@ -40,11 +40,10 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
         response: registeredSchema,
         audit: { actions: ['webhook.registered'], about: (_, body) => ({ subject: { name: describeReceiver(body) } }) },
       },
-      async (ctx, { body, respond }) => {
+      async (ctx, { org, body, respond }) => {
         if (setsSecret(body)) requireScope(ctx.state.principal, 'admin');
         await rejectBlockedUrl(outbound, 'url', body.url);
         const generated = body.generate_signing_secret ? newSigningSecret() : undefined;
-        const { org } = ctx.state.principal;
         const secret = generated ?? body.signing_secret;
         const { headers, max_per_second } = body;
         const options = { headers, max_per_second };
@@ -63,8 +62,8 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
 
   router.get(
     '/',
-    operation({ summary: 'Get the registration', response: registrationSchema }, async (ctx, { respond }) =>
-      respond(describeRegistration(await registrations.findForOrg(ctx.state.principal.org))),
+    operation({ summary: 'Get the registration', response: registrationSchema }, async (_ctx, { org, respond }) =>
+      respond(describeRegistration(await registrations.findForOrg(org))),
     ),
   );
 
@@ -81,8 +80,8 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
           learn: ({ deleted }) => (deleted ? {} : { name: 'there was none' }),
         },
       },
-      async (ctx, { respond }) => {
-        const deleted = await registrations.remove(ctx.state.principal.org);
+      async (_ctx, { org, respond }) => {
+        const deleted = await registrations.remove(org);
         respond({ deleted, message: deleted ? 'Webhook and signing secret deleted.' : 'No webhook was registered.' });
       },
     ),
@@ -100,8 +99,8 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
         errors: ['WEBHOOK_NOT_FOUND'],
         audit: { actions: ['webhook.disabled'], about: () => ({ subject: {} }) },
       },
-      async (ctx, { respond }) => {
-        const record = await registrations.disable(ctx.state.principal.org, 'The organisation has disabled it.');
+      async (_ctx, { org, respond }) => {
+        const record = await registrations.disable(org, 'The organisation has disabled it.');
         if (!record) throw noWebhook();
         respond(describeRegistration(record));
       },
@@ -137,8 +136,8 @@ export function registrationRoutes(deps: Dependencies): Router<RequestState> {
         response: testDeliverySchema,
         errors: ['WEBHOOK_NOT_FOUND'],
       },
-      async (ctx, { respond }) => {
-        const registration = await registrations.findForOrg(ctx.state.principal.org);
+      async (_ctx, { org, respond }) => {
+        const registration = await registrations.findForOrg(org);
         if (!registration) throw noWebhook();
         respond(await sendTestDelivery(deps, registration));
       },

@@ -42,8 +42,7 @@ export function replayRoutes(deps: Dependencies): Router<RequestState> {
         response: replayAcceptedSchema,
         idempotencyKeys,
       },
-      async (ctx, { body: { dry_run, ...filter }, respond, respondWith }) => {
-        const { org } = ctx.state.principal;
+      async (ctx, { org, body: { dry_run, ...filter }, respond, respondWith }) => {
         const now = deps.now();
         // Deliveries that fail from now on have their own retries.
         const until = filter.to && filter.to < now ? filter.to : now;
@@ -67,9 +66,9 @@ export function replayRoutes(deps: Dependencies): Router<RequestState> {
     '/replays/:replay_id',
     operation(
       { summary: 'Get the progress of a bulk retry', response: replaySchema, errors: ['NOT_FOUND'] },
-      async (ctx, { respond }) => {
+      async (ctx, { org, respond }) => {
         const id = ctx.params.replay_id!;
-        const replay = await replays.findForOrg(ctx.state.principal.org, id);
+        const replay = await replays.findForOrg(org, id);
         if (!replay) throw new ServiceError('NOT_FOUND', `There is no replay "${id}".`);
         respond(pickFields(replaySchema, { ...replay, replay_id: id }));
       },

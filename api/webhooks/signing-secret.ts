@@ -63,8 +63,7 @@ export function signingSecretRoutes(secret: SigningSecret): Router<RequestState>
         errors,
         audit: { actions: ['signing_secret.set'], about: () => ({ subject: { name: signed } }) },
       },
-      async (ctx, { body: { signing_secret: given }, respond }) => {
-        const { org } = ctx.state.principal;
+      async (_ctx, { org, body: { signing_secret: given }, respond }) => {
         if (given !== undefined) {
           await secret.set(org, given);
           return respond({ generated: false, message: 'Signing secret stored.' });
@@ -93,8 +92,8 @@ export function signingSecretRoutes(secret: SigningSecret): Router<RequestState>
           learn: ({ deleted }) => (deleted ? {} : { name: `${signed}: there was none` }),
         },
       },
-      async (ctx, { respond }) => {
-        const deleted = await removal.remove(ctx.state.principal.org);
+      async (_ctx, { org, respond }) => {
+        const deleted = await removal.remove(org);
         respond({ deleted, message: deleted ? removal.message : 'No signing secret was stored.' });
       },
     ),
