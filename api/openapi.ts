@@ -16,7 +16,7 @@ import { idempotencyKeySchema } from './idempotency.js';
 import { allowNullFields } from './nullable-fields.js';
 import { examplePathValue, named, operationIdOf } from './openapi-names.js';
 import { type Operation, scopeOf } from './operation.js';
-import { listRoutes, type Route, type Service, type ServiceDocument } from './service.js';
+import { KEYED_ERRORS, listRoutes, type Route, type Service, type ServiceDocument } from './service.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
@@ -230,11 +230,12 @@ function retryAfterHeader(codes: readonly ErrorCode[]) {
 /** The declared errors, and those that follow from the inputs of the route. */
 function errorCodes({ document, errors: shape }: DocumentedService, method: string, operation: Operation): ErrorCode[] {
   const { query, body, form, idempotencyKeys, errors = [] } = operation;
-  const codes = new Set<ErrorCode>([...document.errors, ...errors]);
+  const { errors: common = KEYED_ERRORS } = document;
+  const codes = new Set<ErrorCode>([...common, ...errors]);
   if (query) codes.add('INVALID_PARAMETERS');
   if (body || form) codes.add('INVALID_PARAMETERS').add('VALIDATION_ERROR');
   if (shape.invalidInputIs400) codes.delete('VALIDATION_ERROR');
-  if (method !== 'get' && document.errors.length > 0) codes.add('PAYLOAD_TOO_LARGE');
+  if (method !== 'get' && common.length > 0) codes.add('PAYLOAD_TOO_LARGE');
   if (idempotencyKeys) codes.add('INVALID_PARAMETERS').add('IDEMPOTENCY_CONFLICT').add('IDEMPOTENCY_IN_PROGRESS');
   return [...codes];
 }

@@ -14,7 +14,7 @@ import { readExpiry } from './keys.js';
 import { operations } from './operation.js';
 import { type ListOrder, listSchema, pageQuery, readPage } from './pagination.js';
 import type { RequestState } from './request-context.js';
-import { routesOf, type Service } from './service.js';
+import { routesOf, type Service, TOKEN_ERRORS } from './service.js';
 
 export interface OperatorDependencies {
   /** Null: there is no operator over HTTP. */
@@ -64,14 +64,7 @@ export function operatorService(deps: OperatorDependencies): Service {
         scheme: { type: 'http', scheme: 'bearer', description: 'The value of `POSTBACK_OPERATOR_TOKEN`.' },
         unscoped: true,
       },
-      errors: [
-        'INVALID_PARAMETERS',
-        'UNAUTHORIZED',
-        'NOT_FOUND',
-        'RATE_LIMITED',
-        'INTERNAL_ERROR',
-        'SERVICE_UNAVAILABLE',
-      ],
+      errors: TOKEN_ERRORS,
     },
   };
 }

@@ -30,8 +30,8 @@ export interface ServiceDocument {
   security?: { name: string; scheme: oas31.SecuritySchemeObject; unscoped?: true };
   /** Headers of every request. */
   headers?: z.ZodObject;
-  /** Errors of every route. */
-  errors: readonly ErrorCode[];
+  /** Errors of every route; by default `KEYED_ERRORS`. */
+  errors?: readonly ErrorCode[];
   /** Webhooks that the service sends, by event. */
   webhooks?: ZodOpenApiObject['webhooks'];
 }
@@ -48,15 +48,13 @@ export const ORGANISATION_KEY: ServiceDocument['security'] = {
   scheme: { type: 'http', scheme: 'bearer', description: 'A key of kind `api` or `crew_org`.' },
 };
 
+const COMMON_ERRORS = ['RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const;
+
 /** Errors of every route that needs a key. */
-export const KEYED_ERRORS: readonly ErrorCode[] = [
-  'INVALID_PARAMETERS',
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'RATE_LIMITED',
-  'INTERNAL_ERROR',
-  'SERVICE_UNAVAILABLE',
-];
+export const KEYED_ERRORS: readonly ErrorCode[] = ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'FORBIDDEN', ...COMMON_ERRORS];
+
+/** Errors of every route that needs the token of a review link or of the operator. */
+export const TOKEN_ERRORS: readonly ErrorCode[] = ['INVALID_PARAMETERS', 'UNAUTHORIZED', 'NOT_FOUND', ...COMMON_ERRORS];
 
 /** The routes as middleware; the router's own type requires a context that only the router creates. */
 export function routesOf(router: Router<RequestState>): Middleware<RequestState> {

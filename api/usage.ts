@@ -13,7 +13,7 @@ import { contentEnvelope, contentErrors } from './envelope.js';
 import type { UploadLimits } from './multipart.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
-import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from './service.js';
+import { ORGANISATION_KEY, routesOf, type Service } from './service.js';
 
 export interface UsageDependencies extends ActivityDependencies {
   keys: ApiKeys;
@@ -99,7 +99,6 @@ export function usageService(deps: UsageDependencies): Service {
     document: {
       tags: [{ name: TAG, description: 'What the organisation uses, its quotas, and its recent activity.' }],
       security: ORGANISATION_KEY,
-      errors: KEYED_ERRORS,
     },
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
-import { API_KEY, KEYED_ERRORS, type ServiceDocument } from '../service.js';
+import { API_KEY, type ServiceDocument } from '../service.js';
 import { jobSchema } from './responses.js';
 
 export const aiJobOperation = operations('AI jobs', plainEnvelope);
@@ -45,5 +45,4 @@ export const aiJobDocument: ServiceDocument = {
       },
     },
   },
-  errors: KEYED_ERRORS,
 };

@@ -3,7 +3,7 @@ import { EXECUTION_ERROR_CODES } from '../../domain/crews/crews.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
-import { KEYED_ERRORS, type ServiceDocument } from '../service.js';
+import type { ServiceDocument } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
 import { stepSchema } from './responses.js';
 
@@ -31,7 +31,6 @@ export const crewDocument: ServiceDocument = {
     },
   },
   webhooks: Object.fromEntries(CREW_EVENTS.map((event) => [event, webhook(event)])),
-  errors: KEYED_ERRORS,
 };
 
 function webhook(event: CrewEvent) {

@@ -11,7 +11,7 @@ import { jsonBody } from '../json-body.js';
 import { operations } from '../operation.js';
 import { type RateLimits, takeOrReject } from '../rate-limit.js';
 import type { RequestContext, RequestState } from '../request-context.js';
-import { routesOf, type Service } from '../service.js';
+import { routesOf, type Service, TOKEN_ERRORS } from '../service.js';
 import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { requireExecution } from './executions.js';
@@ -43,14 +43,7 @@ export function reviewService(deps: Dependencies): Service {
         scheme: { type: 'http', scheme: 'bearer', description: 'The part of a `review_url` after `#`.' },
         unscoped: true,
       },
-      errors: [
-        'INVALID_PARAMETERS',
-        'UNAUTHORIZED',
-        'NOT_FOUND',
-        'RATE_LIMITED',
-        'INTERNAL_ERROR',
-        'SERVICE_UNAVAILABLE',
-      ],
+      errors: TOKEN_ERRORS,
     },
   };
 }

@@ -13,7 +13,7 @@ import { authenticate } from '../authenticate.js';
 import { contentErrors, plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { RequestState } from '../request-context.js';
-import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from '../service.js';
+import { ORGANISATION_KEY, routesOf, type Service } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
 import { createCatchUps } from './catch-ups.js';
 import { createEventHub } from './hub.js';
@@ -188,7 +188,6 @@ export function eventService(deps: EventDependencies): Service {
       tags: [{ name: TAG, description: 'Changes in the organisation, as they happen.' }],
       security: ORGANISATION_KEY,
       webhooks: { [OPERATOR_NOTICE]: NOTICE },
-      errors: KEYED_ERRORS,
     },
   };
 

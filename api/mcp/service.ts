@@ -16,7 +16,7 @@ import { type ErrorShape, plainEnvelope } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import { operations } from '../operation.js';
 import type { RequestContext, RequestState } from '../request-context.js';
-import { API_KEY, KEYED_ERRORS, routesOf, type Service } from '../service.js';
+import { API_KEY, routesOf, type Service } from '../service.js';
 
 const { version } = createRequire(import.meta.url)('../../../package.json') as { version: string };
 
@@ -97,7 +97,6 @@ export function mcpService(deps: McpDependencies): Service {
     document: {
       tags: [{ name: TAG, description: 'A database as the memory of an assistant.' }],
       security: API_KEY,
-      errors: KEYED_ERRORS,
     },
   };
 

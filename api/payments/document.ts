@@ -4,7 +4,7 @@ import { ENDED_AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
-import { KEYED_ERRORS, type ServiceDocument } from '../service.js';
+import type { ServiceDocument } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
 
 export const paymentOperation = operations('Payment authentication', plainEnvelope);
@@ -56,5 +56,4 @@ export const paymentDocument: ServiceDocument = {
         'A key of kind `payment_secret`. Browsers use a key of kind `payment_publishable` for the eligibility check.',
     },
   },
-  errors: KEYED_ERRORS,
 };

@@ -6,7 +6,7 @@ import type { Dependencies } from '../dependencies.js';
 import { contentEnvelope, contentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import { operations } from '../operation.js';
-import { KEYED_ERRORS, ORGANISATION_KEY, routesOf, type Service } from '../service.js';
+import { ORGANISATION_KEY, routesOf, type Service } from '../service.js';
 import { deliveryRoutes } from './delivery-routes.js';
 
 const TAG = 'All deliveries';
@@ -64,7 +64,6 @@ export function allDeliveriesService(deps: Dependencies): Service {
         },
       ],
       security: ORGANISATION_KEY,
-      errors: KEYED_ERRORS,
     },
   };
 }
