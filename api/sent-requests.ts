@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import {
-  describeJob,
-  jobCallbackBody,
-  jobCallbackHeaders,
-  jobCallbackSignature,
-} from '../domain/ai-jobs/job-payload.js';
+import { jobCallback } from '../domain/ai-jobs/job-payload.js';
 import { AUTHENTICATION_ENDED } from '../domain/webhooks/events.js';
 import { webhookHeaders } from '../domain/webhooks/headers.js';
 import type { AiJobs } from '../storage/ai-jobs/jobs.js';
@@ -56,43 +51,35 @@ export interface LastRequestDependencies {
  */
 export function createShowLastRequest(deps: LastRequestDependencies): ShowLastRequest {
   return async (delivery) => {
+    const { _id, event_type, url } = delivery;
     const at = delivery.attempt_log.at(-1)?.at;
-    if (!at || delivery.url === null) return null;
-    if (delivery.event_type === 'async_job_completed') return ofJob(delivery, delivery.url, at);
-    if (delivery.event_type === 'indexing.status_changed') return ofItem(delivery, delivery.url, at);
-    const secrets = delivery.event_type === AUTHENTICATION_ENDED ? deps.paymentSigningSecrets : deps.crewSigningSecrets;
-    return ofMessage(delivery, delivery.url, secrets, at);
+    if (!at || url === null) return null;
+    if (event_type === 'async_job_completed') return ofJob(delivery, url, at);
+    const content = await contentOf(delivery);
+    if (!content) return null;
+    const body = Buffer.from(content.text);
+    const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, content.secrets, at);
+    return showRequest(url, headers, body, content.headers?.names);
   };
 
-  async function ofItem({ _id, org, event_type, payload }: DeliveryRecord, url: string, at: Date) {
-    const registration = await deps.registrations.findForOrg(org);
-    const secrets = registration ? deps.registrations.openSecrets(registration) : [];
-    const body = Buffer.from(JSON.stringify(payload));
-    const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, secrets, at);
-    return showRequest(url, headers, body, registration?.headers?.names);
-  }
-
-  /** Of a crew or an authentication: the body is stored as it is sent. */
-  async function ofMessage(
-    { _id, org, event_type, message }: DeliveryRecord,
-    url: string,
-    signingSecrets: Pick<OrganisationSecrets, 'listOpen'>,
-    at: Date,
-  ) {
+  /** The text, and the secrets and static headers of its receiver. Of a crew or an authentication, the text is stored as it is sent. */
+  async function contentOf({ org, event_type, payload, message }: DeliveryRecord) {
+    if (event_type === 'indexing.status_changed') {
+      const registration = await deps.registrations.findForOrg(org);
+      const secrets = registration ? deps.registrations.openSecrets(registration) : [];
+      return { text: JSON.stringify(payload), secrets, headers: registration?.headers };
+    }
     if (!message) return null;
-    const secrets = await signingSecrets.listOpen(org);
-    const body = Buffer.from(message.body);
-    const headers = webhookHeaders({ delivery_id: _id, event: event_type }, body, secrets, at);
-    return showRequest(url, headers, body, message.headers?.names);
+    const secrets = event_type === AUTHENTICATION_ENDED ? deps.paymentSigningSecrets : deps.crewSigningSecrets;
+    return { text: message.body, secrets: await secrets.listOpen(org), headers: message.headers };
   }
 
   async function ofJob({ _id, org, doc_id }: DeliveryRecord, url: string, now: Date) {
     const job = await deps.aiJobs.getById(org, doc_id);
     if (!job?.signing_key) return null;
     const result = await deps.aiJobs.getResult(org, doc_id);
-    const body = jobCallbackBody(describeJob(job, result));
-    const signature = jobCallbackSignature(body, await deps.signingKeys.openPrivateKey(org, job.signing_key));
-    const headers = jobCallbackHeaders({ delivery_id: _id, signature, key: job.signing_key, now });
+    const privateKey = await deps.signingKeys.openPrivateKey(org, job.signing_key);
+    const { headers, body } = jobCallback(_id, job, result, job.signing_key, privateKey, now);
     return showRequest(url, headers, body, job.headers?.names);
   }
 }

@@ -1,9 +1,4 @@
-import {
-  describeJob,
-  jobCallbackBody,
-  jobCallbackHeaders,
-  jobCallbackSignature,
-} from '../../domain/ai-jobs/job-payload.js';
+import { jobCallback } from '../../domain/ai-jobs/job-payload.js';
 import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
 import type { SigningKeys } from '../../storage/ai-jobs/signing-keys.js';
@@ -30,14 +25,8 @@ export function createAiJobCallback(
       if (!job?.webhook_receiver || !job.signing_key) return JOB_NOT_FOUND;
       const result = await aiJobs.getResult(job.org, job._id);
       if (job.status === 'success' && !result) return JOB_NOT_FOUND;
-      const body = jobCallbackBody(describeJob(job, result));
-      const signature = jobCallbackSignature(body, await signingKeys.openPrivateKey(job.org, job.signing_key));
-      const headers = jobCallbackHeaders({
-        delivery_id: delivery._id,
-        signature,
-        key: job.signing_key,
-        now: new Date(),
-      });
+      const privateKey = await signingKeys.openPrivateKey(job.org, job.signing_key);
+      const { headers, body } = jobCallback(delivery._id, job, result, job.signing_key, privateKey, new Date());
       return { url: job.webhook_receiver, headers: { ...jobHeaders.open(job._id, job.headers), ...headers }, body };
     },
   };

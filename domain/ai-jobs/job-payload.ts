@@ -80,38 +80,30 @@ export function jobCallbackSignature(body: Uint8Array, privateKey: KeyObject): s
 }
 
 /**
- * Headers of one attempt to send an AI job's callback: those of the specification ("Endpoints"), and the id and the time of
- * Standard Webhooks 1.0, whose signature is another.
- * @param key id of the RSA key that signs, which `GET /v3/ai/webhook-public-key` takes: after a rotation, callbacks of earlier
- * jobs are signed with an earlier key
+ * One attempt to send an AI job's callback. Its headers are those of the specification ("Endpoints"), and the id and the time
+ * of Standard Webhooks 1.0, whose signature is another.
+ * @param signing_key id of the RSA key that signs, which `GET /v3/ai/webhook-public-key` takes: after a rotation, callbacks of
+ * earlier jobs are signed with an earlier key
+ * @returns the body in the form in which it is signed and sent
  */
-export function jobCallbackHeaders({
-  delivery_id,
-  signature,
-  key,
-  now,
-}: {
-  delivery_id: string;
-  signature: string;
-  key: string;
-  now: Date;
-}): Record<string, string> {
-  return {
+export function jobCallback(
+  delivery_id: string,
+  job: DescribedJob,
+  result: AiJobResult | null,
+  signing_key: string,
+  privateKey: KeyObject,
+  now: Date,
+): { headers: Record<string, string>; body: Buffer } {
+  const body = Buffer.from(canonicalObject({ event: '"async_job_completed"', ...describeJob(job, result) }), 'utf8');
+  const headers = {
     'webhook-id': delivery_id,
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'X-Service-Key-Id': key,
+    'X-Service-Key-Id': signing_key,
     'Content-Type': 'application/json',
     'User-Agent': 'Postback-Webhook/1.0',
     'X-Service-Webhook': 'true',
-    'X-Service-Signature': signature,
+    'X-Service-Signature': jobCallbackSignature(body, privateKey),
     'X-Service-Hash-Algorithm': 'SHA256',
   };
-}
-
-/**
- * @param job the members of the payload, each as canonical JSON
- * @returns the body of a callback, in the form in which it is signed and sent
- */
-export function jobCallbackBody(job: { [name: string]: string }): Buffer {
-  return Buffer.from(canonicalObject({ event: '"async_job_completed"', ...job }), 'utf8');
+  return { headers, body };
 }
