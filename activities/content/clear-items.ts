@@ -110,8 +110,8 @@ export function createItemRemovalActivities(deps: ItemRemovalDependencies) {
   };
 
   async function startInterrupted(removed: readonly RemovedItemRecord[]): Promise<void> {
-    for (const { _id, org, version } of removed.filter(({ interrupted }) => interrupted)) {
-      const delivery = await deliveries.getByDedupeKey(org, itemDedupeKey(_id, version));
+    for (const item of removed.filter(({ interrupted }) => interrupted)) {
+      const delivery = await deliveries.getByDedupeKey(item.org, itemDedupeKey(item));
       if (delivery) await starters.startDelivery(delivery);
     }
   }

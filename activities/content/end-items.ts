@@ -4,20 +4,22 @@ import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/co
 import type { ItemOutcome, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import { isFinalState } from '../../domain/state-machine.js';
-import { itemDedupeKey, itemDelivery } from '../../storage/content/item-delivery.js';
+import {
+  createItemNotifier,
+  type ItemNotifierDependencies,
+  itemDedupeKey,
+} from '../../storage/content/item-delivery.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { OutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import type { Registrations } from '../../storage/webhooks/registrations.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import type { ClearOutdated } from './clear-items.js';
 
-export interface EndItemsDependencies {
+export interface EndItemsDependencies extends ItemNotifierDependencies {
   mongoClient: MongoClient;
   items: Pick<Items, 'end'>;
   outdatedVersions: OutdatedVersions;
-  registrations: Pick<Registrations, 'findForOrg'>;
   deliveries: Pick<Deliveries, 'addAll' | 'listUnattemptedByKeys'>;
   starters: Pick<DeliveryStarters, 'startDeliveries'>;
   metrics: Pick<WorkMetrics, 'itemFinished'>;
@@ -34,7 +36,8 @@ export interface EndItemsDependencies {
  * @returns a function that returns the keys of the items that were in progress
  */
 export function createEndItems(deps: EndItemsDependencies) {
-  const { mongoClient, items, outdatedVersions, registrations, deliveries, starters, metrics } = deps;
+  const { mongoClient, items, outdatedVersions, starters, metrics } = deps;
+  const notify = createItemNotifier(deps);
   return async (versions: readonly ItemRef[], outcome: ItemOutcome): Promise<ReadonlySet<string>> => {
     let added: DeliveryRecord[] = [];
     let outdated: RemovalRef | null = null;
@@ -44,11 +47,7 @@ export function createEndItems(deps: EndItemsDependencies) {
       const before = await items.end(versions, outcome, now, tx);
       if (before.length === 0) return before;
       outdated = await outdatedVersions.add(before, { completed: outcome.status === 'completed' }, now, tx);
-      const registration = await registrations.findForOrg(before[0]!.org);
-      if (registration?.event_types.includes('indexing.status_changed')) {
-        const all = before.map((item) => itemDelivery(item, outcome, itemDedupeKey(item._id, item.version), now));
-        added = await deliveries.addAll(all, tx);
-      }
+      added = await notify(before, outcome, now, tx);
       return before;
     });
     for (const { batch } of ended) metrics.itemFinished(outcome.status, batch);
@@ -64,8 +63,7 @@ export async function announceEnded(
   ended: readonly Pick<ItemRecord, '_id' | 'org' | 'version'>[],
 ): Promise<void> {
   if (ended.length === 0) return;
-  const keys = ended.map(({ _id, version }) => itemDedupeKey(_id, version));
-  await starters.startDeliveries(await deliveries.listUnattemptedByKeys(ended[0]!.org, keys));
+  await starters.startDeliveries(await deliveries.listUnattemptedByKeys(ended[0]!.org, ended.map(itemDedupeKey)));
 }
 
 export function hasEnded({ indexing_status }: Pick<ItemRecord, 'indexing_status'>): boolean {

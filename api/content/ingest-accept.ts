@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { isSmall } from '../../domain/content/small-items.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newBatchId } from '../../domain/ids.js';
-import { itemDedupeKey, itemDelivery } from '../../storage/content/item-delivery.js';
+import { createItemNotifier, itemDedupeKey } from '../../storage/content/item-delivery.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { inTransaction } from '../../storage/transactions.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
@@ -60,7 +60,6 @@ export async function acceptIngest(
 ): Promise<AcceptedIngest> {
   for (let attempt = 1; ; attempt += 1) {
     const plan = await planIngest(deps.itemQueue, drafts, target, deps.now());
-    const notifications = await unchangedDeliveries(deps, plan, target);
     const batched = addToBatch(deps, plan);
     let deliveries: DeliveryRecord[] = [];
     let records: ItemRecord[] = [];
@@ -68,7 +67,7 @@ export async function acceptIngest(
       const write = async (tx: ClientSession) => {
         records = await deps.itemQueue.add(plan.records, tx);
         await deps.itemQueue.confirmUnchanged(plan.unchanged, deps.now(), tx);
-        deliveries = await deps.deliveries.addAll(notifications, tx);
+        deliveries = await notifyUnchanged(deps, plan, target, tx);
       };
       const store = async (tx?: ClientSession) => {
         const item = tx ? null : smallNewItem(plan);
@@ -109,21 +108,10 @@ function addToBatch({ ingestBatcher }: Dependencies, { records }: IngestPlan): B
 }
 
 /** An unchanged completed item will not complete again, but each request is notified of its items. */
-async function unchangedDeliveries(
-  deps: Dependencies,
-  { unchanged }: IngestPlan,
-  { database, collection, batch }: IngestTarget,
-) {
-  const completed = unchanged.filter(({ indexing_status }) => indexing_status === 'completed');
-  if (completed.length === 0) return [];
-  const registration = await deps.registrations.findForOrg(database.org);
-  if (!registration?.event_types.includes('indexing.status_changed')) return [];
-  return completed.map(({ _id, id, version }) =>
-    itemDelivery(
-      { org: database.org, id, database: database.name, collection, database_id: database._id, version },
-      { status: 'completed' },
-      `${itemDedupeKey(_id, version)}/${batch}`,
-      deps.now(),
-    ),
-  );
+function notifyUnchanged(deps: Dependencies, plan: IngestPlan, target: IngestTarget, tx: ClientSession) {
+  const { database, collection, batch } = target;
+  const owner = { database: database.name, database_id: database._id, collection };
+  const items = plan.unchanged.flatMap((item) => (item.indexing_status === 'completed' ? [{ ...item, ...owner }] : []));
+  const keyOf: typeof itemDedupeKey = (item) => `${itemDedupeKey(item)}/${batch}`;
+  return createItemNotifier(deps)(items, { status: 'completed' }, deps.now(), tx, keyOf);
 }

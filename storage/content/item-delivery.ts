@@ -1,14 +1,38 @@
+import type { ClientSession } from 'mongodb';
 import type { ItemOutcome } from '../../domain/content/workflow-contract.js';
 import { newDeliveryId } from '../../domain/ids.js';
+import type { Deliveries } from '../webhooks/deliveries.js';
 import type { NewDelivery } from '../webhooks/new-delivery.js';
+import type { Registrations } from '../webhooks/registrations.js';
 import type { ItemRecord } from './items.js';
 
 /** @returns the dedupe key of the delivery for the completion of an item version */
-export function itemDedupeKey(item: string, version: number): string {
-  return `item/${item}/${version}`;
+export function itemDedupeKey({ _id, version }: Pick<ItemRecord, '_id' | 'version'>): string {
+  return `item/${_id}/${version}`;
 }
 
 type NotifiedItem = Pick<ItemRecord, 'org' | 'id' | 'database' | 'database_id' | 'collection' | 'version'>;
+
+export interface ItemNotifierDependencies {
+  registrations: Pick<Registrations, 'findForOrg'>;
+  deliveries: Pick<Deliveries, 'addAll'>;
+}
+
+/**
+ * @returns a function that stores the deliveries for items of one organisation that have ended with the same outcome, in the
+ * transaction of that; none when the organisation's webhook is not registered for them
+ */
+export function createItemNotifier({ registrations, deliveries }: ItemNotifierDependencies) {
+  type Item = NotifiedItem & Pick<ItemRecord, '_id'>;
+  return async (items: readonly Item[], outcome: ItemOutcome, now: Date, tx: ClientSession, keyOf = itemDedupeKey) => {
+    const registration = items[0] ? await registrations.findForOrg(items[0].org) : null;
+    if (!registration?.event_types.includes('indexing.status_changed')) return [];
+    return deliveries.addAll(
+      items.map((item) => itemDelivery(item, outcome, keyOf(item), now)),
+      tx,
+    );
+  };
+}
 
 /** @returns the delivery for the completion of an item (specification, "Webhook payload") */
 export function itemDelivery(item: NotifiedItem, outcome: ItemOutcome, dedupe_key: string, now: Date): NewDelivery {

@@ -10,10 +10,9 @@ import type { DatabaseClock } from '../clock.js';
 import type { Access } from '../collections.js';
 import type { StaleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
-import type { Deliveries, DeliveryRecord } from '../webhooks/deliveries.js';
-import type { Registrations } from '../webhooks/registrations.js';
+import type { DeliveryRecord } from '../webhooks/deliveries.js';
 import { discountRatings } from './feedback.js';
-import { itemDedupeKey, itemDelivery } from './item-delivery.js';
+import { createItemNotifier, type ItemNotifierDependencies } from './item-delivery.js';
 import { filesOf, type ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
 
@@ -212,24 +211,8 @@ export function sourceProcessing(id: string): ServiceError {
 }
 
 /** @returns a function that stores the deliveries for items of one organisation that were deleted in progress */
-export function createInterruptedNotifier({
-  registrations,
-  deliveries,
-  now: clock,
-}: {
-  registrations: Pick<Registrations, 'findForOrg'>;
-  deliveries: Pick<Deliveries, 'addAll'>;
-  now: DatabaseClock;
-}) {
+export function createInterruptedNotifier(deps: ItemNotifierDependencies & { now: DatabaseClock }) {
+  const notify = createItemNotifier(deps);
   const outcome = { status: 'errored', error_code: 'E2005', error_message: ITEM_ERRORS.E2005 } as const;
-  return async (items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]> => {
-    const registration = await registrations.findForOrg(items[0]!.org);
-    if (!registration?.event_types.includes('indexing.status_changed')) return [];
-    const now = clock();
-    const keyOf = ({ _id, version }: ItemRecord) => itemDedupeKey(_id, version);
-    return deliveries.addAll(
-      items.map((item) => itemDelivery(item, outcome, keyOf(item), now)),
-      tx,
-    );
-  };
+  return (items: readonly ItemRecord[], tx: ClientSession) => notify(items, outcome, deps.now(), tx);
 }
