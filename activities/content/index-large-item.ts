@@ -1,5 +1,4 @@
 import { Context } from '@temporalio/activity';
-import type { Checkpoints } from '../../domain/checkpoints.js';
 import type { Chunk } from '../../domain/content/chunking.js';
 import { MAX_GRAPH_CHARACTERS } from '../../domain/content/graph.js';
 import { tableOf } from '../../domain/content/index-generations.js';
@@ -40,7 +39,10 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
     /** queued -> processing: extracts the text of the item and splits it into chunks. */
     extractItem: (ref: ItemRef): Promise<void> =>
       forRun(ref, { step: 'extract', indexing_status: 'processing' }, async (item, signal) => {
-        if (!(await databases.isOpen(databaseOf(item)))) await discard(item);
+        if (!(await databases.isOpen(databaseOf(item)))) {
+          await interruptItems(deps, databaseOf(item), [item._id]);
+          throw superseded();
+        }
         const withLanguages = await createLanguageMarks();
         let stored = 0;
         const store = async (title: string | null, drafts: Chunk[]) => {
@@ -49,7 +51,7 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
           stored += drafts.length;
           if (!(await items.isCurrent(ref))) throw superseded();
         };
-        await readItem(deps, item, store, signal, pageCheckpoints(ref));
+        await readItem(deps, item, store, signal, checkpoints.of(ref.org, checkpointOwner(ref)));
         if (stored === 0) throw new ExtractionError('E2004');
         await checkpoints.drop(ref.org, checkpointOwner(ref));
       }),
@@ -140,23 +142,5 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
     // would delete it; the data of a version that another run has finished belongs to it.
     if (error instanceof ExtractionError || !(await items.isCurrent(ref))) await clearVersion(deps, ref);
     await checkpoints.drop(ref.org, checkpointOwner(ref)).catch(() => undefined);
-  }
-
-  /** Ends an item that was queued while its database was being deleted. */
-  async function discard(item: ItemRecord): Promise<never> {
-    await interruptItems(deps, databaseOf(item), [item._id]);
-    throw superseded();
-  }
-
-  /** Scanned pages take long, so each page first checks whether the version is still current. */
-  function pageCheckpoints(ref: ItemRef): Checkpoints {
-    const stored = checkpoints.of(ref.org, checkpointOwner(ref));
-    return {
-      async load(step) {
-        if (!(await items.isCurrent(ref))) throw superseded();
-        return stored.load(step);
-      },
-      save: stored.save,
-    };
   }
 }
