@@ -118,23 +118,13 @@ export function queryRoutes(deps: Dependencies): Router<RequestState> {
         if (database.status !== 'ready') {
           throw new ServiceError('TENANT_INFRA_NOT_READY', `The database "${database.name}" is not ready yet.`);
         }
-        const filters = body.metadata_filters;
-        const { collections, weights } = collectionsOf(body);
+        const { query_by: mode, type, metadata_filters: filters, ...question } = body;
         const { chunks, graph, warning } = await deps.retrieval.query(database, {
-          query: body.query,
-          mode: body.query_by,
-          operator: body.operator,
-          collections,
-          weights,
-          type: body.type === 'all' ? undefined : body.type,
-          ids: body.ids,
+          ...question,
+          ...collectionsOf(body),
+          mode,
+          type: type === 'all' ? undefined : type,
           metadata: (filters && readMetadataFilters(filters, database.metadata_schema)) ?? undefined,
-          recency_bias: body.recency_bias,
-          max_results: body.max_results,
-          graph_context: body.graph_context,
-          explain: body.explain,
-          expand: body.expand,
-          max_tokens: body.max_tokens,
         });
         respond({ chunks, graph, ...(warning === undefined ? {} : { warning }) });
       },
