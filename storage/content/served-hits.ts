@@ -2,7 +2,6 @@ import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { asServed } from '../../domain/content/items.js';
 import type { ScoreParts } from '../../domain/content/ranking.js';
 import type { SearchHit } from '../../domain/content/search.js';
-import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import { chunkOwner } from '../../domain/ids.js';
 import type { ChunkRecord, Chunks } from './chunks.js';
 import type { ItemRecord, Items } from './items.js';
@@ -82,19 +81,14 @@ async function readItems(
 /** @returns the served versions of items that have only hits of earlier versions */
 function missingVersions(hits: readonly SearchHit[], items: ReadonlyMap<string, ItemRecord | null>): string[] {
   const newest = new Map<string, number>();
-  for (const { item, version } of ownersOf(hits.map((hit) => hit.chunk_id))) {
+  for (const { chunk_id } of hits) {
+    const { item, version } = chunkOwner(chunk_id);
     newest.set(item, Math.max(version, newest.get(item) ?? 0));
   }
   return [...items].flatMap(([key, item]) => {
     const served = item?.served_version ?? 0;
     return served > (newest.get(key) ?? served) ? [`${key}/${served}`] : [];
   });
-}
-
-/** @returns the items and versions that the chunks belong to, each once */
-function ownersOf(chunkIds: readonly string[]): ItemVersion[] {
-  const owners = chunkIds.map(chunkOwner);
-  return [...new Map(owners.map((owner) => [`${owner.item}/${owner.version}`, owner])).values()];
 }
 
 /** @returns the items that the chunks belong to, each once */
