@@ -1,5 +1,5 @@
 import {
-  erroredItem,
+  addOutcome,
   type ItemOutcome,
   type ItemRef,
   type ItemsAttempt,
@@ -111,15 +111,10 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
 
   /** Adds what became of an item to the report of its attempt. */
   async function settle(item: ItemRecord, error: unknown, attempt: ItemsAttempt): Promise<void> {
-    if (error === undefined) {
-      attempt.completed += 1;
-      return;
-    }
-    const outcome = await endAfter(refOf(item), error).catch(() => null);
+    const outcome: ItemOutcome | typeof SUPERSEDED | null =
+      error === undefined ? { status: 'completed' } : await endAfter(refOf(item), error).catch(() => null);
     if (outcome === null) attempt.left.push(nameOf(item));
-    else if (outcome === SUPERSEDED) attempt.dropped += 1;
-    else if (outcome.status === 'completed') attempt.completed += 1;
-    else attempt.errored.push(erroredItem(nameOf(item), outcome));
+    else addOutcome(attempt, nameOf(item), outcome);
   }
 
   /** Ends an item that cannot be indexed. @throws the error when it may pass */

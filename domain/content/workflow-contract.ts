@@ -28,17 +28,26 @@ export type ErroredItem = ItemVersion & {
   error_message: string | undefined;
 };
 
-/** @returns how an errored item is shown in the result of its workflow */
-export function erroredItem({ item, version }: ItemVersion, { error_code, error_message }: ItemOutcome): ErroredItem {
-  return { item, version, error_code, error_message };
-}
-
 /** How the items of a workflow ended. */
 export interface ItemsReport {
   completed: number;
   /** Replaced or deleted. */
   dropped: number;
   errored: ErroredItem[];
+}
+
+/** Adds how an item ended to the report of its workflow. */
+export function addOutcome(
+  report: ItemsReport,
+  { item, version }: ItemVersion,
+  outcome: ItemOutcome | typeof SUPERSEDED,
+): void {
+  if (outcome === SUPERSEDED) report.dropped += 1;
+  else if (outcome.status === 'completed') report.completed += 1;
+  else {
+    const { error_code, error_message } = outcome;
+    report.errored.push({ item, version, error_code, error_message });
+  }
 }
 
 /** What the attempt at items together has brought. */

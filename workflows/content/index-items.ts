@@ -1,14 +1,13 @@
 import { isCancellation, log, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { IndexItemsActivities } from '../../activities/content/index-items.js';
 import {
-  erroredItem,
+  addOutcome,
   FILE_QUEUE,
   GROUP_QUEUE,
   type ItemRef,
   type ItemsAttempt,
   type ItemsRef,
   type ItemsReport,
-  SUPERSEDED,
 } from '../../domain/content/workflow-contract.js';
 import { showOutcome } from '../failures.js';
 
@@ -46,10 +45,7 @@ export async function indexItems(work: ItemsRef): Promise<ItemsReport> {
   const { org, database_id } = work;
   await Promise.all(
     left.map(async (version) => {
-      const outcome = await indexAlone(work, { ...version, org, database_id });
-      if (outcome === SUPERSEDED) report.dropped += 1;
-      else if (outcome.status === 'completed') report.completed += 1;
-      else report.errored.push(erroredItem(version, outcome));
+      addOutcome(report, version, await indexAlone(work, { ...version, org, database_id }));
     }),
   );
   if (report.errored.length > 0) showOutcome('errored');
