@@ -138,16 +138,11 @@ export function createChunks({ chunks }: Access<'chunks'>) {
       return vectors;
     },
 
-    /** @returns the chunks of a version in order, with vectors */
-    listByRef(ref: VersionInDatabase, generation: number): Promise<EmbeddedChunk[]> {
-      return ofVersion(ref).map(withVectorOf(generation)).toArray();
-    },
-
     /**
      * @param from the first ordinal
-     * @returns one page of a version's chunks in order, with vectors
+     * @returns one page of a version's chunks in order, with vectors; all without a limit
      */
-    listEmbedded(ref: VersionInDatabase, generation: number, from: number, limit: number): Promise<EmbeddedChunk[]> {
+    listEmbedded(ref: VersionInDatabase, generation: number, from = 0, limit = 0): Promise<EmbeddedChunk[]> {
       return ofVersion(ref, from, limit).map(withVectorOf(generation)).toArray();
     },
 

@@ -70,7 +70,7 @@ export async function removeRows(
 export interface IndexRowsStores extends IndexStores {
   items: Pick<Items, 'getByKey'>;
   itemCatalogue: Pick<ItemCatalogue, 'markRowsWritten'>;
-  chunks: Pick<Chunks, 'listByRef'>;
+  chunks: Pick<Chunks, 'listEmbedded'>;
 }
 
 /**
@@ -111,7 +111,7 @@ async function writeRows({ databaseIndexes, chunks, index }: IndexRowsStores, it
   const ref = { item: item._id, database_id: item.database_id, version: item.served_version };
   let ids: string[] = [];
   for (const generation of generationsOf(database)) {
-    const found = await chunks.listByRef(ref, generation.generation);
+    const found = await chunks.listEmbedded(ref, generation.generation);
     ids = found.map(({ _id }) => _id);
     await index.write(tableOf(database._id, generation), rowsOf(asServed(item), found, database.metadata_schema), ids);
   }

@@ -195,7 +195,7 @@ describe('metadata updates', () => {
       await collections.databases.updateOne(database, { $set: { next_index: next } });
       try {
         for (let round = 11; round <= 15; round += 1) {
-          const chunks = await rebuild.chunks.listByRef(
+          const chunks = await rebuild.chunks.listEmbedded(
             { item: item._id, version: item.version, database_id: item.database_id },
             next.generation,
           );

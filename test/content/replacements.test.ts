@@ -287,7 +287,7 @@ describe('a replacement', () => {
     await memories([{ id: 'lock', text: 'Marie Curie worked with Pierre Curie at the lock.' }]);
     await api.ended(database, 'lock');
     const item = await itemOf('lock');
-    const [chunk] = await createChunks(collections).listByRef(
+    const [chunk] = await createChunks(collections).listEmbedded(
       { item: item._id, database_id: item.database_id, version: 1 },
       1,
     );
