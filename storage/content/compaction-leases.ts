@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { MongoServerError } from 'mongodb';
 import type { Access } from '../collections.js';
+import { isDuplicateKey } from '../transactions.js';
 
 /** Which process compacts a table of the search index. */
 export interface CompactionLeaseRecord {
@@ -28,7 +28,6 @@ const LEASE_MS = 30_000;
 /** How long a removal waits. After that the compaction must repeat its work. */
 const MAX_WAIT_MS = 30_000;
 const POLL_MS = 100;
-const DUPLICATE_KEY = 11_000;
 
 /**
  * Leases of the tables that are compacted: one process at a time compacts a table. The leases save work and do not protect the
@@ -52,7 +51,7 @@ export function createCompactionLeases({ compactionLeases }: Access<'compactionL
       });
       return record?.owner === owner;
     } catch (error) {
-      if (error instanceof MongoServerError && error.code === DUPLICATE_KEY) return false;
+      if (isDuplicateKey(error)) return false;
       throw error;
     }
   }
