@@ -19,8 +19,7 @@ import { readReadiness, warnOfOutdatedIndexes } from '../runtime/readiness.js';
 import { startTracing } from '../runtime/tracing.js';
 import { createRetrieval } from '../storage/content/retrieval.js';
 import type { RateLimiter } from '../storage/rate-limits.js';
-import { connectTemporal, temporalAccess, temporalReachable } from '../temporal/connection.js';
-import { dataConverterOf } from '../temporal/payload-codec.js';
+import { connectConfiguredTemporal, temporalReachable } from '../temporal/connection.js';
 import { sweepNow } from '../temporal/reconciler.js';
 import { createStarters } from '../temporal/starters.js';
 import { createJobBatcher } from './ai-jobs/jobs.js';
@@ -63,13 +62,7 @@ async function runApi(): Promise<void> {
     sendsCallbacks: true,
     metrics,
   });
-  const client = await connectTemporal(
-    config.TEMPORAL_ADDRESS,
-    config.TEMPORAL_NAMESPACE,
-    temporalAccess(config),
-    dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS),
-    tracing ? [tracing.client] : [],
-  );
+  const client = await connectConfiguredTemporal(config, tracing ? [tracing.client] : []);
   const dependencies = apiDependencies(config, shared, client, crews, metrics);
   const ingestBatcher = createIngestBatcher(dependencies.starters, log);
   const jobBatcher = createJobBatcher(dependencies.starters, log);

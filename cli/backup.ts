@@ -4,13 +4,15 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { sealingKeyIds } from '../domain/sealing.js';
+import type { Config } from '../runtime/config.js';
 import { filesLocation } from '../runtime/provider-config.js';
 import { checkBackup } from '../storage/backup/archive.js';
 import { openBucket } from '../storage/backup/bucket.js';
 import { dump } from '../storage/backup/dump.js';
 import { findContent, restore } from '../storage/backup/restore.js';
-import { openCollections } from '../storage/collections.js';
+import type { Collections } from '../storage/collections.js';
 import { createFiles } from '../storage/files/index.js';
+import { withCollections } from './connections.js';
 import { existingSealingKey, runningSettings } from './data-folder.js';
 import { rebuildIndexes } from './rebuild-index.js';
 import { print } from './remote/output.js';
@@ -26,13 +28,9 @@ interface Output {
  * @param path a new file; it appears when the backup is complete
  */
 export async function backUp(path: string, { json }: Output): Promise<void> {
-  const config = runningSettings(process.env);
   if (await stat(path).catch(() => null)) throw new Error(`${path} exists; name a new file`);
-  const location = filesLocation(config);
-  const bucket = location ? await openBucket(location) : null;
-  const collections = await openCollections(config.MONGODB_URI, 'postback-backup');
   let last = '';
-  try {
+  await withStorage(async ({ collections, bucket, config }) => {
     const lines = dump(collections, {
       readPreference: config.POSTBACK_MONGODB_STALE_READ_PREFERENCE,
       bucket,
@@ -45,10 +43,7 @@ export async function backUp(path: string, { json }: Output): Promise<void> {
       }
     }
     await writeNew(path, noted());
-  } finally {
-    await collections.mongoClient.close();
-    bucket?.close();
-  }
+  });
   const { end } = JSON.parse(last) as { end: { point: string; sealing_keys: string[]; lines: number } };
   const { size } = await stat(path);
   print({ json }, { path, bytes: size, ...end }, () =>
@@ -93,19 +88,12 @@ export async function restoreBackup(path: string, { json }: Output): Promise<voi
       `the secrets of this backup are sealed with ${keysText(missing)}, and POSTBACK_SEALING_KEY ${held}`,
     );
   }
-  const location = filesLocation(config);
-  const bucket = location ? await openBucket(location) : null;
-  const collections = await openCollections(config.MONGODB_URI, 'postback-restore');
-  let restored: Awaited<ReturnType<typeof restore>>;
-  try {
+  const restored = await withStorage(async ({ collections, bucket, location }) => {
     const content = await findContent(collections);
     if (content) throw new Error(`the database is not empty: the collection ${content} has documents`);
     if (bucket && !(await bucket.isEmpty())) throw new Error(`the bucket at ${config.POSTBACK_FILES_URI} is not empty`);
-    restored = await restore(path, collections, await createFiles(collections, location));
-  } finally {
-    await collections.mongoClient.close();
-    bucket?.close();
-  }
+    return restore(path, collections, await createFiles(collections, location));
+  });
   const databases = await rebuildIndexes();
   const documents = Object.values(restored.documents).reduce((sum, count) => sum + count, 0);
   print({ json }, { point: end.point, ...restored, databases }, () =>
@@ -114,6 +102,24 @@ export async function restoreBackup(path: string, { json }: Output): Promise<voi
       'Start the service with a Temporal namespace that is empty: it starts the unfinished work again.',
     ].join('\n'),
   );
+}
+
+interface Storage {
+  collections: Collections;
+  /** Null: files are in MongoDB. */
+  bucket: Awaited<ReturnType<typeof openBucket>> | null;
+  /** Of the bucket. */
+  location: ReturnType<typeof filesLocation>;
+  config: Config;
+}
+
+/** Runs work with the database and the bucket of the settings. */
+function withStorage<Result>(work: (storage: Storage) => Promise<Result>): Promise<Result> {
+  return withCollections(async (collections, config) => {
+    const location = filesLocation(config);
+    const bucket = location ? await openBucket(location) : null;
+    return work({ collections, bucket, location, config }).finally(() => bucket?.close());
+  });
 }
 
 function keysText(ids: readonly string[]): string {

@@ -6,7 +6,7 @@ import { MongoClient } from 'mongodb';
 import type { Schemas } from '../client/index.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
 import type { Config } from '../runtime/config.js';
-import { connectTemporal, temporalAccess } from '../temporal/connection.js';
+import { withTemporal } from './connections.js';
 import { readDevelopmentFile, runningSettings } from './data-folder.js';
 import { platformProblem, thisMachine } from './platform.js';
 import { byteSize, paint, print } from './remote/output.js';
@@ -180,19 +180,16 @@ async function checkMongo({ MONGODB_URI }: Config): Promise<Finding> {
 }
 
 async function checkTemporal(config: Config): Promise<Finding> {
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  const { TEMPORAL_NAMESPACE: namespace } = config;
   try {
-    const { connection, workflowService } = await connectTemporal(address, namespace, temporalAccess(config));
-    try {
+    return await withTemporal(config, async ({ connection, workflowService }) => {
       const { serverVersion } = await workflowService.getSystemInfo({});
       const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
       const missing = Object.keys(SEARCH_ATTRIBUTE_TYPES).filter((name) => !(name in customAttributes));
       if (missing.length === 0) return ok('Temporal', `${serverVersion}, namespace ${namespace}`);
       const how = 'Start a worker, which registers them, or see docs/operators.md.';
       return problem('Temporal', `search attributes are missing: ${missing.join(', ')}`, how);
-    } finally {
-      await connection.close();
-    }
+    });
   } catch (error) {
     return problem('Temporal', (error as Error).message, 'Start it, or set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.');
   }

@@ -6,9 +6,10 @@ import { createSealer, type Sealer } from '../domain/sealing.js';
 import { createSigningKeys, type SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { type ApiKeys, createApiKeys } from '../storage/api-keys.js';
 import { type Act, type Audit, createAudit } from '../storage/audit.js';
-import { type Collections, connectCollections, openCollections } from '../storage/collections.js';
+import { type Collections, connectCollections } from '../storage/collections.js';
 import { resealAll } from '../storage/sealed-fields.js';
-import { runningSettings, sealingKey } from './data-folder.js';
+import { withCollections } from './connections.js';
+import { sealingKey } from './data-folder.js';
 import { print, table } from './remote/output.js';
 
 interface Output {
@@ -79,13 +80,8 @@ export async function revokeKey(id: string, { json }: Output): Promise<void> {
   });
 }
 
-async function withKeys(work: (stores: { keys: ApiKeys; audit: Audit }) => Promise<void>): Promise<void> {
-  const collections = await openCollections(runningSettings(process.env).MONGODB_URI, 'postback-cli');
-  try {
-    await work({ keys: createApiKeys(collections), audit: createAudit(collections) });
-  } finally {
-    await collections.mongoClient.close();
-  }
+function withKeys(work: (stores: { keys: ApiKeys; audit: Audit }) => Promise<void>): Promise<void> {
+  return withCollections((collections) => work({ keys: createApiKeys(collections), audit: createAudit(collections) }));
 }
 
 /** `postback signing-key show`: prints the public keys (PEM) that an organisation's receivers may need. */
@@ -136,12 +132,8 @@ async function withSigningKeys(work: (keys: SigningKeys, audit: Audit) => Promis
 }
 
 async function withSecrets(work: (collections: Collections, sealer: Sealer) => Promise<unknown>): Promise<void> {
-  const config = runningSettings(process.env);
-  const sealer = createSealer(sealingKey(config));
-  const collections = await connectCollections(config.MONGODB_URI, 'postback-cli');
-  try {
-    await work(collections, sealer);
-  } finally {
-    await collections.mongoClient.close();
-  }
+  await withCollections(
+    (collections, config) => work(collections, createSealer(sealingKey(config))),
+    connectCollections,
+  );
 }

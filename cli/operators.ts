@@ -1,6 +1,7 @@
 import { OPERATOR_VIEWS, viewUrl } from '../domain/operator-views.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../domain/search-attributes.js';
-import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
+import { registerSearchAttributes } from '../temporal/connection.js';
+import { withTemporal } from './connections.js';
 import { readDevelopmentFile, runningSettings } from './data-folder.js';
 
 interface Options {
@@ -16,11 +17,8 @@ interface Options {
  */
 export async function setUpOperators({ ui, json }: Options): Promise<void> {
   const config = runningSettings(process.env);
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
-  const client = await connectTemporal(address, namespace, temporalAccess(config));
-  const { allowed, mistyped } = await registerSearchAttributes(client, namespace).finally(() =>
-    client.connection.close(),
-  );
+  const { TEMPORAL_NAMESPACE: namespace } = config;
+  const { allowed, mistyped } = await withTemporal(config, (client) => registerSearchAttributes(client, namespace));
   const base = ui ?? readDevelopmentFile(config.POSTBACK_DATA_DIR)?.temporal_ui_url ?? null;
   const views = OPERATOR_VIEWS.map((view) => ({ ...view, url: base && viewUrl(base, namespace, view) }));
   if (!allowed || mistyped.length > 0) process.exitCode = 1;

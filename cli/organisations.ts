@@ -1,11 +1,10 @@
 import { type Limits, parseLimit, QUOTAS, type Quota } from '../domain/quotas.js';
 import { defaultLimits } from '../runtime/config.js';
-import { openCollections } from '../storage/collections.js';
 import { createModelTokens } from '../storage/model-tokens.js';
 import { createOrganisations, type Organisations } from '../storage/organisations.js';
 import { createQuotas } from '../storage/quotas.js';
 import { createUsage } from '../storage/usage.js';
-import { runningSettings } from './data-folder.js';
+import { withCollections } from './connections.js';
 import { print, table } from './remote/output.js';
 
 interface Options {
@@ -38,9 +37,7 @@ async function change(
   { org, ...output }: Options,
   work: (organisations: Organisations) => Promise<void>,
 ): Promise<void> {
-  const config = runningSettings(process.env);
-  const collections = await openCollections(config.MONGODB_URI, 'postback-cli');
-  try {
+  await withCollections(async (collections, config) => {
     const organisations = createOrganisations(collections);
     await work(organisations);
     const own = (await organisations.find(org))?.limits ?? {};
@@ -55,9 +52,7 @@ async function change(
       });
       return table(rows);
     });
-  } finally {
-    await collections.mongoClient.close();
-  }
+  });
 }
 
 function readAssignment(text: string): [Quota, number | null] {

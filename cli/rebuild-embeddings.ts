@@ -2,13 +2,9 @@ import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describeModel } from '../domain/content/embedding-models.js';
 import type { SearchEngine } from '../domain/content/index-generations.js';
-import type { Config } from '../runtime/config.js';
-import { openCollections } from '../storage/collections.js';
 import { createIndexRebuilds, type IndexRebuildRecord, type RebuildPlan } from '../storage/content/index-rebuilds.js';
-import { connectTemporal, temporalAccess } from '../temporal/connection.js';
-import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters, type Starters } from '../temporal/starters.js';
-import { runningSettings } from './data-folder.js';
+import { withCollections, withTemporal } from './connections.js';
 import { print } from './remote/output.js';
 
 interface RebuildOptions {
@@ -96,22 +92,13 @@ export async function cancelRebuild({ json }: { json?: boolean }): Promise<void>
   });
 }
 
-async function withRebuilds(
-  use: (rebuilds: ReturnType<typeof createIndexRebuilds>, starters: Starters) => Promise<void>,
-): Promise<void> {
-  const config: Config = runningSettings(process.env);
-  const collections = await openCollections(config.MONGODB_URI, 'postback-rebuild');
-  try {
-    const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
-    const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
-    const client = await connectTemporal(address, namespace, temporalAccess(config), dataConverter);
-    await use(createIndexRebuilds(collections), createStarters(client)).finally(() => client.connection.close());
-  } finally {
-    await collections.mongoClient.close();
-  }
-}
-
 type Rebuilds = ReturnType<typeof createIndexRebuilds>;
+
+function withRebuilds(use: (rebuilds: Rebuilds, starters: Starters) => Promise<void>): Promise<void> {
+  return withCollections((collections, config) =>
+    withTemporal(config, (client) => use(createIndexRebuilds(collections), createStarters(client))),
+  );
+}
 
 async function until(
   rebuilds: Rebuilds,

@@ -1,13 +1,12 @@
 import type { Client } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { Worker } from '@temporalio/worker';
-import type { Config } from '../runtime/config.js';
 import { createLogger } from '../runtime/logger.js';
-import { connectTemporal, temporalAccess } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { promoteVersion } from '../temporal/worker-deployment.js';
 import { workflowBuildId, workflowBundle } from '../worker/bundle.js';
 import { installTemporalLogger } from '../worker/logging.js';
+import { withTemporal } from './connections.js';
 import { runningSettings } from './data-folder.js';
 import { print } from './remote/output.js';
 
@@ -26,14 +25,9 @@ export async function promote(options: { json?: boolean }): Promise<void> {
  * @throws Error when no workers of this version run
  */
 export async function promoteWorkers(config = runningSettings(process.env)): Promise<string> {
-  const { client, close } = await connect(config);
-  try {
-    const build = workflowBuildId();
-    await promoteVersion(client, build, PROMOTE_WAIT_MS);
-    return build;
-  } finally {
-    await close();
-  }
+  const build = workflowBuildId();
+  await withTemporal(config, (client) => promoteVersion(client, build, PROMOTE_WAIT_MS));
+  return build;
 }
 
 /**
@@ -42,19 +36,18 @@ export async function promoteWorkers(config = runningSettings(process.env)): Pro
  */
 export async function replayOpenExecutions(output: { json?: boolean }): Promise<void> {
   installTemporalLogger(createLogger('silent', 'replay'));
-  const { client, dataConverter, close } = await connect(runningSettings(process.env));
+  const config = runningSettings(process.env);
   let replayed = 0;
   const broken: { workflow_id: string; run_id: string; error: string }[] = [];
-  try {
+  await withTemporal(config, async (client) => {
+    const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
     const options = { workflowBundle: await workflowBundle(), dataConverter };
     for await (const result of Worker.runReplayHistories(options, openHistories(client))) {
       replayed += 1;
       const { workflowId, runId, error } = result;
       if (error) broken.push({ workflow_id: workflowId, run_id: runId, error: error.message.split('\n')[0]! });
     }
-  } finally {
-    await close();
-  }
+  });
   print(output, { replayed, broken }, () => {
     const executions = replayed === 1 ? 'execution' : 'executions';
     const lines = broken.map(({ workflow_id, run_id, error }) => `${workflow_id} (run ${run_id}): ${error}`);
@@ -72,11 +65,4 @@ async function* openHistories(client: Client): AsyncGenerator<{ workflowId: stri
     const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
     if (history.events?.some((event) => event.workflowTaskCompletedEventAttributes)) yield { workflowId, history };
   }
-}
-
-async function connect(config: Config) {
-  const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
-  const client = await connectTemporal(address, namespace, temporalAccess(config), dataConverter);
-  return { client, dataConverter, close: () => client.connection.close() };
 }

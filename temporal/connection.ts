@@ -3,6 +3,7 @@ import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.js';
+import { dataConverterOf } from './payload-codec.js';
 
 /** How long connecting may take. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -43,6 +44,22 @@ export async function connectTemporal(
     },
   );
   return new Client({ connection, namespace, dataConverter, interceptors: { workflow: interceptors } });
+}
+
+/** The settings that name a Temporal server; see `temporalAccess` for those of its credentials. */
+interface TemporalSettings {
+  TEMPORAL_ADDRESS: string;
+  TEMPORAL_NAMESPACE: string;
+  POSTBACK_TEMPORAL_CODEC_KEYS?: string | undefined;
+}
+
+/** As `connectTemporal`, to the server of the settings, with their credentials and their encryption. */
+export function connectConfiguredTemporal(
+  settings: TemporalSettings,
+  interceptors?: WorkflowClientInterceptor[],
+): Promise<Client> {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, POSTBACK_TEMPORAL_CODEC_KEYS: keys } = settings;
+  return connectTemporal(address, namespace, temporalAccess(settings), dataConverterOf(keys), interceptors);
 }
 
 /** Whether Temporal responds and has the namespace. */

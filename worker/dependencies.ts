@@ -16,7 +16,7 @@ import type { Tracing } from '../runtime/open-telemetry.js';
 import { identifySelf, isAlive } from '../runtime/process-identity.js';
 import { configuredLanguageModels, graphModelConfig, openAiConfig } from '../runtime/provider-config.js';
 import { createScratch } from '../storage/scratch.js';
-import { connectTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
+import { connectConfiguredTemporal, registerSearchAttributes, temporalAccess } from '../temporal/connection.js';
 import { dataConverterOf } from '../temporal/payload-codec.js';
 import { createStarters } from '../temporal/starters.js';
 import { createWorkerMetrics } from './metrics.js';
@@ -85,9 +85,7 @@ export async function createWorkerDependencies(config: Config, log: Logger, trac
 /** Connects the client that starts workflows, registers the search attributes, and opens the workers' connection. */
 async function connectToTemporal(config: Config, log: Logger, tracing?: Tracing) {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
-  const access = temporalAccess(config);
-  const dataConverter = dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS);
-  const client = await connectTemporal(address, namespace, access, dataConverter, tracing ? [tracing.client] : []);
+  const client = await connectConfiguredTemporal(config, tracing ? [tracing.client] : []);
   const { allowed, mistyped } = await registerSearchAttributes(client, namespace);
   if (!allowed) {
     log.warn(
@@ -101,7 +99,8 @@ async function connectToTemporal(config: Config, log: Logger, tracing?: Tracing)
       'search attributes have another type: remove them (temporal operator search-attribute remove) and restart the worker',
     );
   }
-  return { client, dataConverter, connection: await NativeConnection.connect({ address, ...access }) };
+  const connection = await NativeConnection.connect({ address, ...temporalAccess(config) });
+  return { client, connection, dataConverter: dataConverterOf(config.POSTBACK_TEMPORAL_CODEC_KEYS) };
 }
 
 /** Temporary folders for the activities. Those of killed processes are removed first. */
