@@ -1,17 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { KeyKind } from '../../domain/api-keys.js';
 import type { Config } from '../../runtime/config.js';
 import { createApiKeys } from '../../storage/api-keys.js';
 import { connectCollections } from '../../storage/collections.js';
 import type { ApiAccess } from '../api-client.js';
 import { type DevelopmentFile, readDevelopmentFile } from '../data-folder.js';
-
-const CLI = fileURLToPath(new URL('../main.js', import.meta.url));
+import { startInstance } from '../instance.js';
+import { requirePlatform } from '../platform.js';
 
 /**
  * The keys belong to an organisation of the demo, so that the demo does not replace the user's webhook registration.
@@ -64,28 +61,22 @@ async function allowsLoopback(file: DevelopmentFile): Promise<boolean> {
 
 async function startTemporary(): Promise<DemoInstance> {
   console.log('Starting a temporary instance for the demo …');
+  requirePlatform();
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-demo-'));
-  const child = spawn(process.execPath, [CLI, 'start'], {
-    env: { ...process.env, POSTBACK_DATA_DIR: dataDir, OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8' },
-    detached: true,
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  const ended = once(child, 'exit');
-  const stop = async () => {
-    if (child.exitCode === null) child.kill('SIGINT');
-    await ended;
+  const env = { ...process.env, POSTBACK_DATA_DIR: dataDir, OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8' };
+  const { apiUrl, stack, stop } = await startInstance(env, () => undefined);
+  const addresses = { api_url: apiUrl, temporal_ui_url: stack.temporalUiUrl, mongodb_uri: stack.mongodbUri };
+  return withKeys(addresses, true, async () => {
+    await stop();
     rmSync(dataDir, { recursive: true, force: true });
-  };
-  child.stdout!.on('data', () => undefined);
-  const ready = new Promise<void>((resolve) => child.once('message', () => resolve()));
-  const failed = ended.then(() => Promise.reject(new Error('the temporary instance did not start')));
-  await Promise.race([ready, failed]);
-  const file = readDevelopmentFile(dataDir);
-  if (!file) throw new Error(`the temporary instance wrote no dev.json to ${dataDir}`);
-  return withKeys(file, true, stop);
+  });
 }
 
-async function withKeys(file: DevelopmentFile, isTemporary: boolean, stop: () => Promise<void>): Promise<DemoInstance> {
+async function withKeys(
+  file: Pick<DevelopmentFile, 'api_url' | 'temporal_ui_url' | 'mongodb_uri'>,
+  isTemporary: boolean,
+  stop: () => Promise<void>,
+): Promise<DemoInstance> {
   const collections = await connectCollections(file.mongodb_uri, 'postback-demo');
   const keys = createApiKeys(collections);
   const create = (kind: KeyKind) => keys.create({ org: 'demo', kind, label: 'npm run demo' });
