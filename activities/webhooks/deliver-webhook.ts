@@ -15,7 +15,7 @@ export type DeliveryProgress = 'delivered' | 'failed' | 'permanently_failed' | '
 
 export interface DeliveryDependencies {
   sender: Pick<Sender, 'ask'>;
-  deliveries: Pick<Deliveries, 'countWaiting' | 'getById' | 'markShown'>;
+  deliveries: Pick<Deliveries, 'countFailed' | 'getById' | 'markShown'>;
   /** The clock for due dates. Tests that skip time pass Temporal's own time. */
   now: () => Date | Promise<Date>;
 }
@@ -77,7 +77,7 @@ export function createDeliveryActivities({ sender, deliveries, now }: DeliveryDe
 
     /** @returns how many deliveries of a backlog wait without a workflow, up to 10,000 */
     countBacklog: ({ org, event_type }: BacklogRef): Promise<number> =>
-      deliveries.countWaiting(org, event_type, MAX_COUNTED),
+      deliveries.countFailed(org, event_type, MAX_COUNTED, { has_workflow: false }),
   };
 
   /** A first attempt that another process makes is looked at until it has ended. */

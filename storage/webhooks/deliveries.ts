@@ -1,4 +1,4 @@
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, Condition } from 'mongodb';
 import type { IndexingStatus } from '../../domain/content/states.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLoadSwitch, type LoadSwitch } from '../../domain/webhooks/load-switch.js';
@@ -129,6 +129,11 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
     return records;
   };
 
+  const unattempted = (org: string, dedupe_key: Condition<string>) => {
+    const filter = { dedupe_key, status: 'pending' as const, attempts: 0 };
+    return deliveries.forOrg(org).find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX });
+  };
+
   return {
     prepare,
     insert,
@@ -149,22 +154,13 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
 
     /** @returns those of these deliveries that no attempt has been made at */
     listUnattemptedByKeys(org: string, dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
-      const filter = { dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
-      return deliveries
-        .forOrg(org)
-        .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
-        .toArray();
+      return unattempted(org, { $in: [...dedupeKeys] }).toArray();
     },
 
     /** @returns the deliveries of these events that no attempt has been made at, oldest first */
     listUnattempted(org: string, dedupePrefix: string): Promise<DeliveryRecord[]> {
       const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };
-      const filter = { dedupe_key: events, status: 'pending' as const, attempts: 0 };
-      return deliveries
-        .forOrg(org)
-        .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
-        .sort({ _id: 1 })
-        .toArray();
+      return unattempted(org, events).sort({ _id: 1 }).toArray();
     },
 
     /** Records that the workflow of a finished delivery has seen its end. */
@@ -173,16 +169,13 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
       await deliveries.forOrg(org).updateOne(finished, { $set: { check_at: null } }, BY_ID);
     },
 
-    /** @returns the number of an organisation's failed deliveries of an event, up to `limit` */
-    countFailed(org: string, event_type: CallbackEvent, limit: number): Promise<number> {
-      const failed = { event_type, status: 'failed' as const };
+    /**
+     * @param which only those that wait without a workflow, for example
+     * @returns the number of an organisation's failed deliveries of an event, up to `limit`
+     */
+    countFailed(org: string, event_type: CallbackEvent, limit: number, which: { has_workflow?: false } = {}) {
+      const failed = { event_type, status: 'failed' as const, ...which };
       return deliveries.forOrg(org).countDocuments(failed, { limit, hint: DELIVERY_LIST_INDEX });
-    },
-
-    /** @returns the number of an organisation's failed deliveries of an event that wait without a workflow, up to `limit` */
-    countWaiting(org: string, event_type: CallbackEvent, limit: number): Promise<number> {
-      const waiting = { event_type, status: 'failed' as const, has_workflow: false };
-      return deliveries.forOrg(org).countDocuments(waiting, { limit, hint: DELIVERY_LIST_INDEX });
     },
 
     /**

@@ -45,13 +45,11 @@ export function createRegistrations({ registrations, now: clock }: Access<'regis
     updated_at,
     failing,
   });
-  const findForOrg = (org: string) => registrations.findOne({ _id: org });
+  /** @returns null when nothing is registered */
+  const findForOrg = (org: string): Promise<RegistrationRecord | null> => registrations.findOne({ _id: org });
 
   return {
-    /** @returns null when nothing is registered */
-    findForOrg(org: string): Promise<RegistrationRecord | null> {
-      return findForOrg(org);
-    },
+    findForOrg,
 
     /**
      * Creates the registration, or replaces its URL, event types and rate, and enables it. What clients cannot read is kept unless
