@@ -176,12 +176,7 @@ export async function createSharedDependencies(
     aiJobs: createAiJobs(collections, config.POSTBACK_JOB_RETENTION_DAYS * DAY_MS),
     crewExecutions: createCrewExecutions(collections, config.POSTBACK_EXECUTION_RETENTION_DAYS * DAY_MS),
     crewFeedback: createCrewFeedback(collections),
-    crewSigningSecrets: createOrganisationSecrets(
-      collections.crewSigningSecrets,
-      collections.now,
-      sealer,
-      'crew-signing-secret',
-    ),
+    crewSigningSecrets: createOrganisationSecrets(collections, sealer, 'crew'),
     crewSteps: createCrewSteps(collections),
     checkpoints: createCheckpointStore(collections),
     uploads: createUploads(collections),
@@ -200,12 +195,7 @@ export async function createSharedDependencies(
     replays: createReplays(collections),
     processes: createProcesses(collections),
     deliveryQueue: createDeliveryQueue(collections, deliveryRetentionMs),
-    paymentSigningSecrets: createOrganisationSecrets(
-      collections.paymentSigningSecrets,
-      collections.now,
-      sealer,
-      'payment-signing-secret',
-    ),
+    paymentSigningSecrets: createOrganisationSecrets(collections, sealer, 'payment'),
     authentications: createAuthentications(collections, sealer, {
       expiresAfterMs: config.POSTBACK_AUTHENTICATION_SECONDS * 1000,
       keptForMs: config.POSTBACK_AUTHENTICATION_KEPT_SECONDS * 1000,

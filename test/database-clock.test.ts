@@ -62,12 +62,7 @@ describe('a process whose clock is wrong', () => {
 
   test('signs with a secret that was replaced a short time ago', async () => {
     const sealer = createSealer(Buffer.alloc(32, 1).toString('base64'));
-    const secrets = createOrganisationSecrets(
-      collections.crewSigningSecrets,
-      collections.now,
-      sealer,
-      'crew-signing-secret',
-    );
+    const secrets = createOrganisationSecrets(collections, sealer, 'crew');
     await secrets.set('clock', 'whsec_before');
     await secrets.set('clock', 'whsec_after');
     shiftClock(2 * DAY_MS);

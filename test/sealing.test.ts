@@ -77,18 +77,8 @@ describe('sealed values', () => {
     const times = { expiresAfterMs: HOUR_MS, keptForMs: HOUR_MS, deviceDataKeptForMs: HOUR_MS };
     return {
       registrations: createRegistrations(collections, sealer),
-      crewSigningSecrets: createOrganisationSecrets(
-        collections.crewSigningSecrets,
-        collections.now,
-        sealer,
-        'crew-signing-secret',
-      ),
-      paymentSigningSecrets: createOrganisationSecrets(
-        collections.paymentSigningSecrets,
-        collections.now,
-        sealer,
-        'payment-signing-secret',
-      ),
+      crewSigningSecrets: createOrganisationSecrets(collections, sealer, 'crew'),
+      paymentSigningSecrets: createOrganisationSecrets(collections, sealer, 'payment'),
       signingKeys: createSigningKeys(collections, sealer),
       connectors: createConnectors(collections, sealer),
       authentications: createAuthentications(collections, sealer, times),

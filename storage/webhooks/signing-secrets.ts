@@ -1,8 +1,9 @@
-import type { Binary, Collection, Document } from 'mongodb';
+import type { Binary, Document } from 'mongodb';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { SealedPurpose, Sealer } from '../../domain/sealing.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DatabaseClock } from '../clock.js';
+import type { Access } from '../collections.js';
 import { sealingFor } from '../sealing.js';
 import { isDuplicateKey } from '../transactions.js';
 
@@ -86,12 +87,12 @@ export type OrganisationSecrets = ReturnType<typeof createOrganisationSecrets>;
 
 /** The secrets with which organisations' callbacks of one service are signed, apart from those of other services. */
 export function createOrganisationSecrets(
-  collection: Collection<OrganisationSecretRecord>,
-  now: DatabaseClock,
+  collections: Access<'crewSigningSecrets' | 'paymentSigningSecrets' | 'now'>,
   sealer: Sealer,
-  purpose: SealedPurpose,
+  service: 'crew' | 'payment',
 ) {
-  const secrets = createSecretSealing(now, sealer, purpose);
+  const { [`${service}SigningSecrets` as const]: collection, now } = collections;
+  const secrets = createSecretSealing(now, sealer, `${service}-signing-secret`);
   return {
     /** @returns a new secret when the organisation had none, else null */
     async generateFirst(org: string): Promise<string | null> {

@@ -62,18 +62,8 @@ export function createDeliveryHarness(collections: Collections, lookup?: Lookup)
   const deliveryQueue = createDeliveryQueue(collections);
   const aiJobs = createAiJobs(collections, 30 * DAY_MS);
   const signingKeys = createSigningKeys(collections, sealer);
-  const crewSigningSecrets = createOrganisationSecrets(
-    collections.crewSigningSecrets,
-    collections.now,
-    sealer,
-    'crew-signing-secret',
-  );
-  const paymentSigningSecrets = createOrganisationSecrets(
-    collections.paymentSigningSecrets,
-    collections.now,
-    sealer,
-    'payment-signing-secret',
-  );
+  const crewSigningSecrets = createOrganisationSecrets(collections, sealer, 'crew');
+  const paymentSigningSecrets = createOrganisationSecrets(collections, sealer, 'payment');
   const jobHeaders = createHeaderSealing(sealer, 'job-headers');
   const crewHeaders = createHeaderSealing(sealer, 'crew-headers');
   const log = pino({ level: 'silent' });
