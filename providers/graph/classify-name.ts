@@ -26,8 +26,8 @@ const PLACE_START = /^(lake|mount|cape|gulf|port|fort|isle|river|bay) /i;
  */
 export function classifyName(name: string, before: string | undefined): EntityType {
   if (before !== undefined && HONORIFIC.test(before)) return 'person';
-  // "Ticket 4711" and "Ticket 4712" are of one type.
-  const type = classify(name.replace(/\d+/g, '0'));
+  // "Ticket 4711" and "Ticket 4712" are of one type. The word lists know "Motel 6" and "U2", but no longer numbers.
+  const type = classify(name.replace(/\d{3,}/g, '000'));
   // A name after "in" is a place, unless the word lists show another type.
   return type === 'name' && before !== undefined && /^(in|near)$/i.test(before) ? 'place' : type;
 }

@@ -86,6 +86,8 @@ function smallWord(tokens: readonly Token[], at: number): string {
   const { text, pos, lemma } = tokens[at]!;
   const [before, next] = [tokens[at - 1], tokens[at + 1]];
   if (!before) return pos;
+  // "suppliers including Acme"
+  if (/^(including|regarding|concerning)$/.test(text) && before.pos !== 'AUX') return 'ADP';
   // "on floating islands"
   if (pos === 'VERB' && /ing$/.test(text) && /^(on|at|near|around|across|over|between)$/.test(before.text))
     return next?.pos === 'NOUN' && next.text !== next.lemma ? 'ADJ' : pos;
@@ -106,6 +108,9 @@ function smallWord(tokens: readonly Token[], at: number): string {
   const leadsNoun =
     next && (/^(NOUN|DET|PROPN)$/.test(next.pos) || (next.pos === 'ADJ' && tokens[at + 2]?.pos === 'NOUN'));
   if (text === 'as' && pos === 'ADV' && leadsNoun && /^(VERB|NOUN|PROPN)$/.test(before.pos)) return 'ADP';
+  // "software that checks contracts"
+  if (pos === 'DET' && text === 'that' && /^(NOUN|PROPN)$/.test(before.pos) && canBeVerb(next?.text ?? ''))
+    return 'PRON';
   if (pos !== 'VERB') return pos;
   const isNominal = isAfterArticle || (before.pos === 'ADJ' && ARTICLE.test(tokens[at - 2]?.text ?? ''));
   if (isNominal)
@@ -113,13 +118,17 @@ function smallWord(tokens: readonly Token[], at: number): string {
   return pos;
 }
 
-/** "The Aldora rises in", "which supplies it": a verb that looks like a plural. */
+/** "The Aldora rises in", "which supplies it", "stores each table": a verb that looks like a plural. */
 function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
   const [before, next] = [tokens[at - 1], tokens[at + 1]];
   if (!before || /^\p{Lu}/u.test(tokens[at]!.text)) return false;
   // "Supercell, which Tencent controls, earned"
   const nearby = tokens.slice(Math.max(0, at - 4), at);
   const isRelativeEnd = /^[,.]$/.test(next?.text ?? '') && nearby.some(({ text }) => /^(which|that|whom)$/.test(text));
+  const isObject =
+    (before.pos === 'PROPN' || before.pos === 'CCONJ' || POINTS_BACK.test(before.text)) &&
+    next?.pos === 'NOUN' &&
+    next.lemma !== next.text;
   // "Its director, Dana Levi, lives in": a sentence without another verb.
   const isOnlyVerb = before.text === ',' && !tokens.some(({ pos }) => pos === 'VERB' || pos === 'AUX');
   const isLast = next?.text === '.' && tokens[0]!.pos === 'DET' && isSingular(before);
@@ -134,7 +143,7 @@ function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
     (/^(DET|ADP|PRON|PROPN|NUM|SCONJ|ADJ|ADV)$/.test(next.pos) || next.text === 'to' || isRelativeEnd);
   // "The country exports coffee"
   const isPredicate = isSingular(before) && ARTICLE.test(tokens[at - 2]?.text ?? '') && next?.pos === 'NOUN';
-  const fits = isLast || isPredicate || (mayFollow && mayLead);
+  const fits = isObject || isLast || isPredicate || (mayFollow && mayLead);
   const isBetweenNames = before.pos === 'PROPN' && (next?.pos === 'PROPN' || next?.pos === 'DET');
   if (!fits || !(canBeVerb(tokens[at]!.text) || (isBetweenNames && /[^s]s$/.test(tokens[at]!.text)))) return false;
   // "X rises and flows": the second verb is like the first; "mines and stores": the second noun is like the first.
@@ -168,10 +177,12 @@ function isHiddenPluralVerb(tokens: readonly Token[], at: number): boolean {
   return isPlural && canBePluralVerb(tokens[at]!.text) && !hasVerb(tokens, at);
 }
 
-/** "will reach Jupiter and study Europa", "will call the hotel and book rooms" */
+/** "will reach Jupiter and study Europa", "will call the hotel and book rooms", "rises in Germany, flows through" */
 function isSecondVerb(tokens: readonly Token[], at: number): boolean {
   const [conjunct, before, token, next] = [tokens[at - 2], tokens[at - 1], tokens[at]!, tokens[at + 1]];
   if (!conjunct || !before || !next || CAPITAL.test(token.text)) return false;
+  if (before.text === ',' && next.pos === 'ADP')
+    return canBeVerb(token.text) && tokens.slice(0, at).some(({ pos, text }) => pos === 'VERB' && /[^s]s$/.test(text));
   const isBase = token.text === token.lemma && canBePluralVerb(token.text);
   if (before.pos !== 'CCONJ' || !isBase || !tokens.slice(0, at).some(({ text }) => MODAL.test(text))) return false;
   const isDetermined = ARTICLE.test(tokens[at - 3]?.text ?? '');

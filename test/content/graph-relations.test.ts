@@ -236,6 +236,34 @@ describe('verbs and their objects', () => {
   });
 });
 
+describe('words of two kinds', () => {
+  test.each([
+    ['Acme sells products, including Widget Pro and Gizmo.', []],
+    ['Acme, including Beta Corp, employs Anna.', []],
+    ['Many firms including Acme Corporation use Postback.', []],
+    ['She wrote to Acme regarding the Oslo plant.', []],
+    ['Acme makes software that checks contracts.', []],
+    ['The API stores requests but cannot start their workflows.', []],
+    ['Carol paints houses in Bergen.', ['Carol | paints in | Bergen']],
+    [
+      'The Danube rises in Germany, flows through Vienna.',
+      ['Danube | rises in | Germany', 'Danube | flows through | Vienna'],
+    ],
+  ])('%s', (text, relations) => {
+    expect(stated(text)).toEqual(relations);
+    const names = graphOf(text).entities.map(({ name }) => name);
+    // A verb that is taken for a noun becomes a part of a concept.
+    expect(names.filter((name) => / (use|contract|house|request)$/.test(name))).toEqual([]);
+  });
+
+  test('the number of a name can show what it is', () => {
+    expect(stated('Motel 6 opened in Austin. The company hired Anna Berg.')).toEqual([
+      'Motel 6 | opened in | Austin',
+      'Motel 6 | hired | Anna Berg',
+    ]);
+  });
+});
+
 describe('what is no entity', () => {
   const names = (text: string) => graphOf(text).entities.map(({ name }) => name);
 
