@@ -26,7 +26,10 @@ export function SigningSecret({ path, as = 'api', isConfigured, signs, canDelete
     setDone(message);
     await onChanged?.();
   };
-  const generate = useAction(() => change('POST', {}));
+  const generate = useAction(() => {
+    setDone('');
+    return change('POST', {});
+  });
   // Without a secret nothing can break, so nothing is asked.
   const onGenerate = () => (isConfigured === false ? generate.run() : setAsks('generate'));
   const close = () => setAsks('');
@@ -44,7 +47,7 @@ export function SigningSecret({ path, as = 'api', isConfigured, signs, canDelete
           </div>
         `
       }
-      <${Problem} error=${generate.error} />
+      <${Problem} error=${done ? undefined : generate.error} />
       <div class="decision">
         <button type="button" onClick=${onGenerate}>${isConfigured === false ? 'Generate a secret' : isConfigured ? 'Rotate the secret' : 'Generate a new secret'}</button>
         <button type="button" class="quiet" onClick=${() => setAsks('set')}>Set my own</button>
