@@ -109,7 +109,7 @@ function readVectors(body: string, expected: number, dimensions: number): Float3
   if (!Array.isArray(data) || data.length !== expected) {
     throw new EmbeddingError(`The embedding server did not return ${expected} embeddings.`, false);
   }
-  const embeddings = new Map(data.map((entry, index) => [entry?.index ?? index, entry?.embedding]));
+  const embeddings = new Map(data.map((entry, index) => [Number(entry?.index ?? index), entry?.embedding]));
   return Array.from({ length: expected }, (_, index) => readVector(embeddings.get(index), dimensions));
 }
 
