@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { defaultCacheDir, obtainBinary, obtainEmbeddingModel } from '../../dev-stack/index.js';
 import { TASK_QUEUES } from '../../domain/workflow-contract.js';
 import { type Client, createClient } from '../support/client.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, PATIENCE_MS } from '../support/eventually.js';
 import { createNamespace, freePorts, makeKey, removeSchedules, sharedProduct } from '../support/product.js';
 
 interface Service {
@@ -172,6 +172,7 @@ function startMongod(systemBinary: string): Promise<MongoMemoryReplSet> {
   process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = 'false';
   return MongoMemoryReplSet.create({
     binary: { systemBinary },
+    instanceOpts: [{ launchTimeout: PATIENCE_MS }],
     replSet: { count: 1, name: 'rs0', storageEngine: 'wiredTiger', auth: { enable: true, extraUsers: [user] } },
   });
 }
