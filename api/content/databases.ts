@@ -97,7 +97,7 @@ function routes(
   router.get(
     '/',
     operation(
-      { summary: 'List databases', query: pageQuery(NEWEST_FIRST), status: 200, response: databaseListSchema },
+      { summary: 'List databases', query: pageQuery(NEWEST_FIRST), response: databaseListSchema },
       async (ctx, { query, respond }) => {
         const { org } = ctx.state.principal;
         const { records, next_cursor } = await readPage(query, NEWEST_FIRST, (page) => databases.listForOrg(org, page));
@@ -112,7 +112,6 @@ function routes(
       {
         summary: 'Get database status',
         query: z.object({ database: nameSchema }),
-        status: 200,
         response: databaseStatusSchema,
         errors: NOT_FOUND,
       },
@@ -165,7 +164,7 @@ function routes(
   router.get(
     `/:${parameter}/collections`,
     operation(
-      { summary: 'List collections', status: 200, response: collectionsSchema, errors: NOT_FOUND },
+      { summary: 'List collections', response: collectionsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, nameIn(ctx));
         const collections = await contents.collections(database);
@@ -177,7 +176,7 @@ function routes(
   router.get(
     `/:${parameter}/stats`,
     operation(
-      { summary: 'Get database statistics', status: 200, response: databaseStatsSchema, errors: NOT_FOUND },
+      { summary: 'Get database statistics', response: databaseStatsSchema, errors: NOT_FOUND },
       async (ctx, { respond }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, nameIn(ctx));
         respond({ database: database.name, ...(await contents.stats(database)) });
@@ -195,7 +194,6 @@ function routes(
           'validated again; filters find the values that they already have within about a minute. The successful response has no envelope, and 400 and 409 have the code `INTERNAL_ERROR`.',
         body: addMetadataFieldsSchema,
         example: { database_metadata_schema: [{ name: 'author', data_type: 'VARCHAR', max_length: 200 }] },
-        status: 200,
         response: metadataSchemaSchema,
         errors: ['DATABASE_NOT_FOUND', 'METADATA_FIELD_CONFLICT'],
         errorCodeAliases: METADATA_SCHEMA_CODES,

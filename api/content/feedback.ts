@@ -103,7 +103,6 @@ export function feedbackRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'List feedback',
         query: listQuerySchema,
-        status: 200,
         response: feedbackListSchema,
         errors: ['DATABASE_NOT_FOUND'],
       },

@@ -51,7 +51,6 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'List items',
         query: pageQuery(NEWEST_FIRST).extend(placeFields).extend(itemFilterSchema.shape),
-        status: 200,
         response: itemListSchema,
         errors: ['DATABASE_NOT_FOUND'],
       },
@@ -75,7 +74,6 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
           'few sentences, which `overlap` measures. While a replacement is being processed, and after it has failed, the version before is returned. 409 ' +
           'only until the first version is complete.',
         query: pageQuery(BY_ORDINAL).extend(placeFields),
-        status: 200,
         response: itemDetailSchema,
         errors: READING,
       },
@@ -99,7 +97,6 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
         summary: 'Download the ingested file or text',
         description: 'Byte for byte as it was sent. Supports `Range` and `If-Range`.',
         query: z.object(placeFields),
-        status: 200,
         alternativeStatus: 206,
         // The media type of the file.
         type: '*/*',
@@ -123,7 +120,6 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
           'while the search index is unavailable, as soon as it is back.',
         body: changeItemSchema,
         example: { database: 'library', metadata: { year: 2026 }, additional_metadata: { draft: null } },
-        status: 200,
         response: itemSchema,
         errors: [...NOT_FOUND, 'SOURCE_PROCESSING'],
       },
@@ -148,7 +144,6 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
         query: deleteItemsSchema.partial(),
         body: deleteItemsBodySchema,
         example: { database: 'library', ids: ['handbook', 'opening-hours'] },
-        status: 200,
         response: itemsDeletedSchema,
         errors: NOT_FOUND,
       },

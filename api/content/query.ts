@@ -109,7 +109,6 @@ export function queryRoutes(deps: Dependencies): Router<RequestState> {
           'the graph around them. Ratings by `POST /feedback` change the order within bounds.',
         body: querySchema,
         example: { database: 'library', query: 'When does the library open?', max_results: 3 },
-        status: 200,
         response: queryResultSchema,
         errors: ['DATABASE_NOT_FOUND', 'TENANT_INFRA_NOT_READY'],
       },

@@ -44,7 +44,6 @@ export function relationRoutes(deps: Dependencies): Router<RequestState> {
           'The relations found in the items of the database, of one collection, or those named by `id` or `ids`, with the ' +
           'sentences that express them.',
         query: graphQuerySchema,
-        status: 200,
         response: relationListSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND', 'SOURCE_PROCESSING'],
       },
@@ -68,7 +67,6 @@ export function relationRoutes(deps: Dependencies): Router<RequestState> {
         summary: 'List the entities of items',
         description: 'What the items named by `id` or `ids` mention, with the sentences. One of the two is required.',
         query: graphQuerySchema,
-        status: 200,
         response: entityListSchema,
         errors: ['DATABASE_NOT_FOUND', 'SOURCE_NOT_FOUND', 'SOURCE_PROCESSING'],
       },

@@ -6,7 +6,7 @@ import type { Dependencies } from '../dependencies.js';
 import { contentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
-import { API_KEY, KEYED_ERRORS, routesOf, type Service, type ServiceDocument } from '../service.js';
+import { API_KEY, routesOf, type Service, type ServiceDocument } from '../service.js';
 import { signatureHeaders } from '../webhooks/signing-secret.js';
 import { databaseRoutes, tenantRoutes } from './databases.js';
 import { feedbackRoutes } from './feedback.js';
@@ -65,7 +65,6 @@ const contentDocument: ServiceDocument = {
   ],
   security: API_KEY,
   headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),
-  errors: KEYED_ERRORS,
   webhooks: {
     'indexing.status_changed': {
       post: {

@@ -37,7 +37,6 @@ export function statusRoutes(deps: Dependencies): Router<RequestState> {
         summary: 'Get indexing status',
         description: `Returns the items that \`id\` and \`ids\` name; without both, the newest ${NEWEST} items.`,
         query: statusQuerySchema,
-        status: 200,
         response: z.object({ statuses: z.array(itemStatusSchema) }),
         errors: ['DATABASE_NOT_FOUND', 'FILE_NOT_FOUND'],
       },
