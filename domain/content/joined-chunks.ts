@@ -28,7 +28,9 @@ export function joinChunks(chunks: readonly PassageChunk[], isHit: (chunk: Passa
   const passage: Passage = { chunk_ids: [], text: '', code: [], hits: [] };
   let above: PassageChunk | undefined;
   for (const chunk of chunks) {
-    const { text, code = [], overlap = 0 } = chunk;
+    const { text, code = [] } = chunk;
+    // The first chunk is shown from its start: what it repeats is not in the passage yet.
+    const overlap = above ? (chunk.overlap ?? 0) : 0;
     if (above && overlap === 0) passage.text += gapBetween(above, chunk);
     const start = passage.text.length - overlap;
     passage.text += text.slice(overlap);

@@ -50,6 +50,14 @@ describe('chunks that are joined', () => {
     expect(passage.hits.map(([start, end]) => text.slice(start, end))).toEqual([chunks[1]!.text]);
   });
 
+  test('begin with what the first of them repeats of the chunk before', () => {
+    const [, second, third] = chunksOf({ text: prose(120).join(' '), headings: [] });
+    expect(second!.overlap).toBeGreaterThan(0);
+    expect(joinChunks([second!], all)).toMatchObject({ text: second!.text, hits: [[0, second!.text.length]] });
+    const passage = joinChunks([second!, third!], ({ _id }) => _id === third!._id);
+    expect(passage.hits.map(([start, end]) => passage.text.slice(start, end))).toEqual([third!.text]);
+  });
+
   test('name the heading where it changes, and continue the rows of a table', () => {
     const rows = Array.from({ length: 90 }, (_, n) => `Name: Ship ${n}; Fee: ${n}`);
     const chunks = chunksOf(
