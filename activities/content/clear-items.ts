@@ -7,6 +7,7 @@ import type { Chunks } from '../../storage/content/chunks.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import { type IndexStores, removeRows } from '../../storage/content/index-rows.js';
 import { itemDedupeKey } from '../../storage/content/item-delivery.js';
+import type { Items } from '../../storage/content/items.js';
 import type { VersionRange } from '../../storage/content/outdated-versions.js';
 import type { RemovedItemRecord, RemovedItems } from '../../storage/content/removed-items.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
@@ -44,9 +45,16 @@ export async function clearItems(
   await Promise.all(versions.map((range) => graph.remove(database._id, range)));
 }
 
-/** Deletes what a version of an item has written; earlier versions keep theirs. */
-export async function clearVersion(deps: ClearItemsDependencies, ref: ItemRef): Promise<void> {
+/**
+ * Deletes what a version of an item has written; earlier versions keep theirs. A version that is served keeps its data: a lost
+ * run has completed it, and it may have been replaced since by a version that is in progress.
+ */
+export async function clearVersion(
+  deps: ClearItemsDependencies & { items: Pick<Items, 'getByKey'> },
+  ref: ItemRef,
+): Promise<void> {
   const { item, version, database_id: _id, org } = ref;
+  if ((await deps.items.getByKey(org, item))?.served_version === version) return;
   await clearItems(deps, { _id, org }, [{ item, from: version, upTo: version }]);
 }
 

@@ -22,7 +22,10 @@ import { createItemRuns, type RunsAlone } from './item-runs.js';
 export type IndexItemsDependencies = IndexTogetherDependencies &
   ClearItemsDependencies &
   InterruptDependencies & {
-    items: Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions' | 'setTransientError'>;
+    items: Pick<
+      Items,
+      'beginRuns' | 'countCrashes' | 'endRuns' | 'getByKey' | 'isCurrent' | 'listVersions' | 'setTransientError'
+    >;
     databases: Pick<Databases, 'isOpen'>;
     runsAlone: RunsAlone;
   };
@@ -49,6 +52,9 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
         // An attempt that was lost has ended them.
         await announceEnded(deps, found.filter(hasEnded));
         const open = found.filter((item) => !hasEnded(item));
+        // What a lost attempt wrote after their deletion or replacement is invisible, but nothing else would delete it.
+        const kept = new Set(found.map((item) => item._id));
+        for (const gone of versions.filter(({ item }) => !kept.has(item))) await clearVersion(deps, gone);
         if (!(await isDatabaseOpen(open))) return { ...NOTHING, dropped: open.length };
         const [fresh, lost] = [open.filter(({ runs }) => !runs), open.filter(({ runs }) => runs)];
         const failures = await indexFresh(fresh, signal);

@@ -32,7 +32,7 @@ export interface GraphExtractor {
 export type IndexTogetherDependencies = EndItemsDependencies &
   IndexNextGenerationDependencies &
   ReadItemDependencies & {
-    items: Pick<Items, 'getStatuses' | 'keepInProgress' | 'linkGraph' | 'setTitle'>;
+    items: Pick<Items, 'getStatuses' | 'keepInProgress' | 'linkGraph' | 'listByKeys' | 'setTitle'>;
     databaseIndexes: Pick<DatabaseIndexes, 'getForEmbedding'>;
     chunks: Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
     graph: Pick<GraphStore, 'put'>;
@@ -102,7 +102,14 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
    */
   async function withdraw(work: readonly Work[]): Promise<void> {
     const statuses = await items.getStatuses(refsOf(work));
-    const left = work.filter(({ item }) => (statuses.get(item._id) ?? 'errored') === 'errored');
+    const ended = work.filter(({ item }) => (statuses.get(item._id) ?? 'errored') === 'errored');
+    if (ended.length === 0) return;
+    const keys = ended.map(({ item }) => item._id);
+    const served = new Map(
+      (await items.listByKeys(ended[0]!.item.org, keys)).map(({ _id, served_version }) => [_id, served_version]),
+    );
+    // Another run may have completed a version before it was replaced.
+    const left = ended.filter(({ item }) => served.get(item._id) !== item.version);
     if (left.length === 0) return;
     const database = databaseOf(left[0]!.item);
     const ids = left.flatMap(({ chunks: own }) => own.map(({ _id }) => _id));
