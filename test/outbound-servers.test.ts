@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Dispatcher } from 'undici';
 import { parseAllowedCidrs } from '../domain/address-rules.js';
 import type { OutboundClient, OutboundDownload, OutboundRequest, OutboundResponse } from '../domain/outbound.js';
+import { exchange } from '../providers/outbound/exchange.js';
 import { createOutboundClient, type OutboundClientOptions } from '../providers/outbound/guarded-client.js';
 import { selfSigned } from './support/self-signed.js';
 
@@ -176,6 +179,21 @@ describe('a receiver that misbehaves', () => {
     await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'timed out after 500 ms' });
   });
 
+  test('an excerpt succeeds when the time is over and the status is known', async () => {
+    const dispatcher: Pick<Dispatcher, 'dispatch'> = {
+      dispatch(_options, handler) {
+        const controller = { abort: () => undefined } as unknown as Dispatcher.DispatchController;
+        handler.onRequestStart?.(controller, {});
+        handler.onResponseStart?.(controller, 202, {}, 'Accepted');
+        return true;
+      },
+    };
+    const request = { origin: 'http://127.0.0.1', path: '/', method: 'POST' } as const;
+    const limits = { timeoutMs: 1, maxResponseBytes: 1024 };
+    expect((await exchange(dispatcher, request, { ...limits, excerpt: true })).status).toBe(202);
+    await expect(exchange(dispatcher, request, limits)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+  });
+
   test('the lookup of a silent name server counts against the timeout', async () => {
     const client = clientWith({ lookup: () => new Promise(() => {}) });
     const sent = post(client, 'https://silent.example/', { timeoutMs: 300 });
@@ -324,6 +342,19 @@ describe('TLS', () => {
       code: 'ERR_TLS_CERT_ALTNAME_INVALID',
       message: 'TLS certificate not valid: issued for another host name',
     });
+  });
+
+  test('a receiver that speaks HTTP/2 too gets HTTP/1.1, whose connection ends with a request that times out', async () => {
+    const versions: string[] = [];
+    const certificate = selfSigned('receiver.example');
+    const server = createSecureServer({ ...certificate, allowHTTP1: true }, (request, response) => {
+      versions.push(request.httpVersion);
+      response.end();
+    });
+    const { port } = await listen(server);
+    const client = clientWith({ lookup, tls: { ca: certificate.cert } });
+    expect((await post(client, `https://receiver.example:${port}/`)).status).toBe(200);
+    expect(versions).toEqual(['1.1']);
   });
 
   test('an expired certificate is not accepted', async () => {

@@ -44,6 +44,7 @@ export function guardedConnector(resolve: ResolveAllowed, tls: Tls): buildConnec
   const connectorFor = (plain: boolean) =>
     buildConnector({
       ca: tls?.ca,
+      allowH2: false,
       timeout: CONNECT_TIMEOUT_MS,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,

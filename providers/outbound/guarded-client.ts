@@ -58,6 +58,9 @@ export function createOutboundClient(options: OutboundClientOptions): OutboundCl
     // Unrelated registrations share an origin: hanging requests of one must not take the connections of another.
     connections: options.maxConnectionsPerOrigin ?? null,
     pipelining: 1,
+    // A request that times out closes its connection of HTTP/1.1. Over HTTP/2 it would end its stream alone, and a connection that is
+    // dead would get the next requests, too.
+    allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
     maxHeaderSize: MAX_HEADER_BYTES,

@@ -10,7 +10,7 @@ export interface ResponseReader {
   onHead(head: ResponseHead): void;
   onData(chunk: Buffer, controller: Dispatcher.DispatchController): void;
   onEnd(): void;
-  /** The connection failed. */
+  /** The connection failed, or the time is over. */
   onError(error: Error): void;
   /** The request has succeeded or failed. */
   onSettled?(): void;
@@ -44,10 +44,11 @@ export function sendRequest<Result>(
     let controller: Dispatcher.DispatchController | undefined;
     let settled = false;
     let interim = 0;
-    const timeLimit = setTimeout(
-      () => stop(new OutboundError('ETIMEDOUT', `timed out after ${timeoutMs} ms`)),
-      timeoutMs,
-    );
+    const timeLimit = setTimeout(() => {
+      // The reader decides: a response whose status is known may be enough.
+      reader.onError(new OutboundError('ETIMEDOUT', `timed out after ${timeoutMs} ms`));
+      close();
+    }, timeoutMs);
     const cancel = () => stop(cancelled());
     signal?.addEventListener('abort', cancel, { once: true });
 
