@@ -65,7 +65,8 @@ export function createIndexingCallback(deps: IndexingCallbackDependencies): Call
     const failing = addFailure(before, now, disableAfterMs);
     if (disableAfterMs !== null && isSustained(failing, now, disableAfterMs)) {
       const reason = `Every attempt since ${failing.since.toISOString()} has failed.`;
-      await registrations.recordFailing(registration, failing, { at: now, reason });
+      // Another attempt has disabled it, or the client has registered again meanwhile.
+      if (!(await registrations.recordFailing(registration, failing, { at: now, reason }))) return;
       deps.log.warn({ org: registration._id, reason }, 'webhook disabled');
       await deps.notices.webhookDisabled(registration._id, reason, now);
     } else if (failing !== before) {

@@ -80,7 +80,8 @@ export function createDeliveryQueue(
       const until = new Date(now.getTime() + claimMs);
       const due = { _id: { $in: ids }, next_attempt_at: { $gt: new Date(0), $lte: now } };
       const unchanged = unchangedSince(read);
-      const { modifiedCount } = await deliveries.updateMany(unchanged ? { ...due, $and: [unchanged] } : due, {
+      const filter = unchanged ? { ...due, superseded: { $exists: false }, $and: [unchanged] } : due;
+      const { modifiedCount } = await deliveries.updateMany(filter, {
         $set: { status: 'sweeping', claim, next_attempt_at: until, updated_at: now },
         $inc: { attempts: 1 },
       });
@@ -153,11 +154,13 @@ export const HEADS: Document[] = [
 /**
  * The deliveries of a receiver are read together, so a change after that has a later time than any of them; other receivers
  * may have been read later.
- * @returns a filter for the deliveries that have not changed since they were read; null for so many receivers that reading again is cheaper
+ * @returns a filter for the deliveries that have not changed since they were read; null for so many receivers that
+ * reading again is cheaper, and with superseded deliveries
  */
 function unchangedSince(read: readonly DeliveryRecord[]): Filter<DeliveryRecord> | null {
   const byReceiver = Map.groupBy(read, ({ receiver }) => receiver);
-  if (byReceiver.size > MAX_RECEIVERS_COMPARED) return null;
+  // The mark `superseded` has a time before its commit, so that another delivery may have been read with a later time.
+  if (byReceiver.size > MAX_RECEIVERS_COMPARED || read.some(({ superseded }) => superseded)) return null;
   const groups = [...byReceiver.values()].map((deliveries) => {
     const latest = Math.max(...deliveries.map(({ updated_at }) => updated_at.getTime()));
     return { _id: { $in: deliveries.map(({ _id }) => _id) }, updated_at: { $lte: new Date(latest) } };

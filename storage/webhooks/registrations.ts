@@ -120,16 +120,18 @@ export function createRegistrations({ registrations, now: clock }: Access<'regis
     /**
      * Stores the streak of failed attempts. Does nothing when the registration has changed since it was read.
      * @param disable disables the webhook until the organisation registers again
+     * @returns whether it was stored
      */
     async recordFailing(
       read: RegistrationRecord,
       failing: FailureStreak | null,
       disable?: { at: Date; reason: string },
-    ): Promise<void> {
-      await registrations.updateOne(
+    ): Promise<boolean> {
+      const { matchedCount } = await registrations.updateOne(
         { ...unchanged(read), disabled_at: null },
         { $set: { failing, ...(disable ? { disabled_at: disable.at, disabled_reason: disable.reason } : {}) } },
       );
+      return matchedCount === 1;
     },
 
     /** @returns the secrets that sign now, the current one first; empty when webhooks are not signed */
