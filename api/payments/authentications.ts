@@ -6,7 +6,9 @@ import { createAuthenticationSchema, isAuthenticationId } from '../../domain/pay
 import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { AuthenticationRecord } from '../../storage/payments/authentications.js';
 import { endedDelivery } from '../../storage/payments/ended-delivery.js';
+import { isDuplicateKey } from '../../storage/transactions.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { FirstSecret } from '../../storage/webhooks/signing-secrets.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Dependencies } from '../dependencies.js';
 import { byId, pageQuery, readPage } from '../pagination.js';
@@ -47,17 +49,27 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
         idempotencyKeys: deps.idempotencyKeys,
       },
       async (ctx, { org, body, respondWith }) => {
-        const webhook_signing_secret =
+        const first =
           body.webhook_url === undefined ? null : await prepareWebhook(ctx.state.principal, body.webhook_url);
         const { record, clientSecret } = authentications.prepare(org, body, deps.now());
-        const created = pickFields(createdSchema, {
-          ...record,
-          authentication_id: record._id,
-          // The only response that has it.
-          client_secret: clientSecret,
-          webhook_signing_secret: webhook_signing_secret ?? undefined,
-        });
-        await respondWith(created, (tx) => authentications.add(record, tx));
+        const create = (signing: FirstSecret | null) => {
+          const created = pickFields(createdSchema, {
+            ...record,
+            authentication_id: record._id,
+            // The only response that has it.
+            client_secret: clientSecret,
+            webhook_signing_secret: signing?.secret,
+          });
+          // The secret is stored with the authentication whose response shows it, or not at all.
+          return respondWith(created, (tx) => authentications.add(record, tx, signing?.add));
+        };
+        try {
+          await create(first);
+        } catch (error) {
+          if (!first || !isDuplicateKey(error)) throw error;
+          // Another request has stored one.
+          await create(null);
+        }
         await startOrDefer(log, 'timer', { authentication_id: record._id }, () => starters.startExpiry(record));
       },
     ),
@@ -103,10 +115,10 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
   return router;
 
   /** @returns a new signing secret, or null when the organisation has one @throws ServiceError VALIDATION_ERROR */
-  async function prepareWebhook({ org, scopes }: Principal, url: string): Promise<string | null> {
+  async function prepareWebhook({ org, scopes }: Principal, url: string): Promise<FirstSecret | null> {
     await rejectBlockedUrl(deps.outbound, 'webhook_url', url);
     // Only a key that may read secrets gets one.
-    if (scopes.includes('admin')) return paymentSigningSecrets.generateFirst(org);
+    if (scopes.includes('admin')) return paymentSigningSecrets.prepareFirst(org);
     if ((await paymentSigningSecrets.listOpen(org)).length > 0) return null;
     throw new ServiceError(
       'FORBIDDEN',

@@ -115,8 +115,21 @@ export function createAuthentications(
       return { record, clientSecret };
     },
 
-    async add(record: AuthenticationRecord, tx?: ClientSession): Promise<void> {
-      await authentications.forOrg(record.org).insertOne(record, { session: tx });
+    /** @param also writes in the same transaction */
+    async add(
+      record: AuthenticationRecord,
+      tx?: ClientSession,
+      also?: (tx: ClientSession) => Promise<void>,
+    ): Promise<void> {
+      const insert = async (session?: ClientSession) => {
+        await authentications.forOrg(record.org).insertOne(record, { session });
+      };
+      if (!also) return insert(tx);
+      const insertBoth = async (session: ClientSession) => {
+        await insert(session);
+        await also(session);
+      };
+      await inTransaction(mongoClient, insertBoth, tx);
     },
 
     /** @returns null when the id is unknown or another organisation's, or the secret is wrong */

@@ -1,11 +1,10 @@
-import type { Binary, Document } from 'mongodb';
+import type { Binary, ClientSession, Document } from 'mongodb';
 import { newSigningSecret } from '../../domain/ids.js';
 import type { SealedPurpose, Sealer } from '../../domain/sealing.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { DatabaseClock } from '../clock.js';
 import type { Access } from '../collections.js';
 import { sealingFor } from '../sealing.js';
-import { isDuplicateKey } from '../transactions.js';
 
 /** The fields of a record that has a signing secret. */
 export interface SigningSecretFields {
@@ -83,6 +82,12 @@ export interface OrganisationSecretRecord extends SigningSecretFields {
   updated_at: Date;
 }
 
+/** A secret that is not stored yet. */
+export interface FirstSecret {
+  secret: string;
+  add(tx: ClientSession): Promise<void>;
+}
+
 export type OrganisationSecrets = ReturnType<typeof createOrganisationSecrets>;
 
 /** The secrets with which organisations' callbacks of one service are signed, apart from those of other services. */
@@ -94,23 +99,21 @@ export function createOrganisationSecrets(
   const { [`${service}SigningSecrets` as const]: collection, now } = collections;
   const secrets = createSecretSealing(now, sealer, `${service}-signing-secret`);
   return {
-    /** @returns a new secret when the organisation had none, else null */
-    async generateFirst(org: string): Promise<string | null> {
+    /**
+     * Generates a secret for an organisation without one.
+     * @returns the secret, and a write that stores it; null when there is one. The write fails with a duplicate key when another request
+     * has stored one meanwhile
+     */
+    async prepareFirst(org: string): Promise<FirstSecret | null> {
       if (await collection.findOne({ _id: org }, { projection: { _id: 1 } })) return null;
       const secret = newSigningSecret();
-      try {
-        await collection.insertOne({
-          ...NO_SECRETS,
-          _id: org,
-          sealed_secret: secrets.seal(org, secret),
-          updated_at: now(),
-        });
-        return secret;
-      } catch (error) {
-        // Another request has generated it.
-        if (isDuplicateKey(error)) return null;
-        throw error;
-      }
+      const sealed_secret = secrets.seal(org, secret);
+      return {
+        secret,
+        async add(tx) {
+          await collection.insertOne({ ...NO_SECRETS, _id: org, sealed_secret, updated_at: now() }, { session: tx });
+        },
+      };
     },
 
     /** Replaces the secret; the replaced one signs beside it for a day. */
