@@ -53,10 +53,16 @@ export async function readMultipart<T>(
   const fail = (error: unknown) => failure.abort(error);
   const streams: { filename: string; stream: { bytesRead: number } }[] = [];
 
+  // Busboy takes a part without a name too.
+  const requireName = (field: string | undefined) => {
+    if (field === undefined) fail(malformed());
+  };
+  form.on('field', requireName);
   const texts = collectFields(form, known, limits.maxFieldBytes, failed, fail);
   form.on('file', (field, stream, filename?: string) => {
     // The reader of the stream gets its errors too; without a listener here they would end the process.
     stream.on('error', () => undefined);
+    requireName(field);
     if (filename === undefined && known.get(field) === 'long') return texts.receive(field, stream);
     receiveFile(field, stream, filename ?? '');
   });

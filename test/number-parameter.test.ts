@@ -15,6 +15,7 @@ describe('Numbers in a query', () => {
   });
 
   test('become numbers', () => {
+    expect(readQuery({ min_rating: '1e-7' })).toMatchObject({ min_rating: 1e-7 });
     expect(readQuery({ limit: '5', min_rating: '-0.5' })).toEqual({ limit: 5, min_rating: -0.5 });
     expect(readQuery({})).toEqual({ limit: 20 });
   });

@@ -61,6 +61,8 @@ export function unstorableMetadata(metadata: unknown): string | null {
 
 /** @param room left for texts and names, which JSON never makes shorter */
 function unstorablePart(value: unknown, level: number, room: { characters: number }): string | null {
+  // A JSON number beyond the range of a double, which would be read back as null.
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'has a number that is too large to be stored';
   if (typeof value === 'string') room.characters -= value.length;
   if (room.characters < 0) return TOO_LONG;
   if (typeof value !== 'object' || value === null) return null;

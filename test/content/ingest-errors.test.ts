@@ -57,6 +57,12 @@ describe('an ingest that is rejected', () => {
       400,
       'INVALID_PARAMETERS',
     ]);
+    const nameless = '--xyz\r\nContent-Disposition: form-data\r\n\r\nx\r\n--xyz--\r\n';
+    expect(
+      statusAndCode(
+        await rejected(() => api.request('POST', '/context/ingest', { body: nameless, headers: boundary })),
+      ),
+    ).toEqual([400, 'INVALID_PARAMETERS']);
     // The media type is case-insensitive.
     const valid = '--xyz\r\nContent-Disposition: form-data; name="database"\r\n\r\nnowhere\r\n--xyz--\r\n';
     const headers = { 'Content-Type': 'Multipart/Form-Data; boundary=xyz' };

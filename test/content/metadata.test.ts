@@ -50,6 +50,7 @@ describe('typed metadata', () => {
     expect(unstorableMetadata({ a: { _bsontype: 'ObjectId' } })).toMatch(/"_bsontype"/);
     for (const reference of [{ $ref: 'b.c', $id: 'x' }, { a: [{ $id: 1, b: 2, $ref: 'c' }] }])
       expect(unstorableMetadata(reference)).toMatch(/"\$ref" and "\$id"/);
+    expect(unstorableMetadata(JSON.parse('{"a": [1e400]}'))).toMatch(/too large/);
     expect(unstorableMetadata({ a: 'x'.repeat(65_536) })).toMatch(/64 KiB/);
   });
 
