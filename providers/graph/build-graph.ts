@@ -20,6 +20,8 @@ interface Node {
   count: number;
   /** True when its capital letter shows at least once that it is a name. */
   certain: boolean;
+  /** True when "the" stands before it at least once. */
+  hasArticle: boolean;
   mentions: Evidence[];
 }
 interface Edge {
@@ -54,10 +56,18 @@ export function buildGraph(chunks: readonly GraphText[]): Graph {
 
 function addMention(nodes: Map<string, Node>, mention: Mention, evidence: Evidence): void {
   const key = keyOf(mention);
-  const node = nodes.get(key) ?? { names: new Map(), types: new Map(), count: 0, certain: false, mentions: [] };
+  const node = nodes.get(key) ?? {
+    names: new Map(),
+    types: new Map(),
+    count: 0,
+    certain: false,
+    hasArticle: false,
+    mentions: [],
+  };
   nodes.set(key, node);
   node.count++;
   node.certain ||= !mention.doubtful;
+  node.hasArticle ||= mention.hasArticle === true;
   node.names.set(mention.name, (node.names.get(mention.name) ?? 0) + 1);
   node.types.set(mention.type, (node.types.get(mention.type) ?? 0) + 1);
   addEvidence(node.mentions, evidence, MAX_MENTIONS);
@@ -129,6 +139,8 @@ function findAliases(nodes: Map<string, Node>): Map<string, string> {
     const words = key.split(' ');
     const type = typeOf(node);
     if (words.length < 2 || !(type === 'person' || type === 'organization' || type === 'name')) continue;
+    // "Nokia 3310", "the Garmin Fenix": a product, and the short name is that of its maker.
+    if (/\d/.test(words.at(-1)!) || (type === 'name' && node.hasArticle)) continue;
     for (const short of type === 'organization' ? [words[0]!] : [words[0]!, words.at(-1)!]) {
       const names = fullNames.get(short);
       if (names) names.push(key);

@@ -9,6 +9,10 @@ import type { Phrase, Verb } from './phrases.js';
 const CAUSING =
   /^(ask|tell|order|allow|invite|force|require|persuade|want|help|enable|urge|instruct|encourage|advise|permit|request|commission|hire|teach)$/;
 
+/** Basic forms that are past forms too. */
+const BASE_AND_PAST =
+  /^(become|bet|bid|broadcast|burst|cast|come|cost|cut|hit|hurt|let|put|quit|read|run|set|shut|split|spread)$/;
+
 export function readVerb(reading: ClauseReading, verb: Verb, at: number): void {
   const last = reading.phrases[at - 1];
   if (verb.form === 'infinitive') readInfinitive(reading, verb, last);
@@ -35,6 +39,11 @@ function readFirstVerb(reading: ClauseReading, verb: Verb, at: number): void {
       return;
     }
   }
+  if (isAddress(reading, verb, at)) {
+    for (const noun of clause.candidates.splice(0)) reading.note(noun, 'oblique');
+    reading.setVerb(verb);
+    return;
+  }
   const isEarly = isParticiple && clause.candidates.length === 0 && clause.fronted.length === 0;
   clause.subjects = clause.candidates;
   const front = clause.fronted.at(-1);
@@ -56,6 +65,14 @@ function readFirstVerb(reading: ClauseReading, verb: Verb, at: number): void {
   for (const fronted of clause.fronted) reading.note(fronted, 'oblique');
   if (clause.subjects.length === 0 && last?.kind === 'comma') return;
   reading.setVerb(isEarly && last?.kind !== 'relative' ? passive(verb) : verb);
+}
+
+/** "Hi Laura, please send", "Dear Mr Collins, thank you": who is spoken to does nothing here. */
+function isAddress({ clause, phrases }: ClauseReading, verb: Verb, at: number): boolean {
+  const [name, other] = clause.candidates;
+  const isOne = name !== undefined && other === undefined && name.isName && name.entity?.type === 'person';
+  const isBase = verb.form === 'finite' && verb.words === verb.lemma && !BASE_AND_PAST.test(verb.words);
+  return isOne && isBase && phrases[at - 1]?.kind === 'comma' && phrases[at - 2] === name;
 }
 
 function readNextVerb(reading: ClauseReading, verb: Verb, at: number): void {
@@ -118,7 +135,11 @@ function readInfinitive(reading: ClauseReading, verb: Verb, last: Phrase | undef
   } else if (clause.verb && clause.subjects.length > 0) {
     // "had no plans to leave Osaka"
     const object = last?.kind === 'noun' && last.words !== '' ? ` ${last.words}` : '';
-    reading.setVerb({ ...verb, words: `${clause.relation || clause.verb.words}${object} ${verb.words}` });
+    const said = clause.relation || clause.verb.words;
+    // "met in Berlin to discuss": the preposition goes with its name.
+    const end = last?.kind === 'noun' && last.preposition !== '' && object === '' ? ` ${last.preposition}` : '';
+    const base = end !== '' && said.endsWith(end) ? said.slice(0, -end.length) : said;
+    reading.setVerb({ ...verb, words: `${base}${object} ${verb.words}` });
   } else if (!clause.verb && clause.candidates.length > 0) {
     const isTask =
       last?.kind === 'noun' && last.isName && last.preposition === '' && !reading.phrases.some(isFiniteVerb);

@@ -11,6 +11,8 @@ export interface Mention {
   doubtful: boolean;
   /** The words in front of a name that are a person's title, in small letters: "mayor", "foreign minister", "mrs". */
   title?: string;
+  /** True after "the". */
+  hasArticle?: boolean;
 }
 
 /** What "her", "its" or "Acme's" refers to. */

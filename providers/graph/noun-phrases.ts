@@ -1,5 +1,6 @@
 /** The noun phrases of a sentence: its names, dates, pronouns and phrases of common nouns. */
 import { type Mention, Noun, type Possessor } from './mention.js';
+import { CODE_WORD } from './plain-prose.js';
 import { isCommon, isEntity, isName, readName, textOf } from './proper-names.js';
 import type { Sentence, Token } from './tagger.js';
 import { isRole } from './vocabulary.js';
@@ -168,6 +169,6 @@ const wordsOf = (tokens: readonly Token[], parts: readonly Part[]) =>
     ? ''
     : tokens
         .slice(parts[0]!.from, parts.at(-1)!.to + 1)
-        .filter(({ pos }) => pos !== 'ADV')
+        .filter(({ pos, text }) => pos !== 'ADV' && text !== CODE_WORD)
         .map(({ text }) => text)
         .join(' ');

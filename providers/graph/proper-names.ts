@@ -32,7 +32,8 @@ export function readName(
   let to = start;
   while (to - start < MAX_WORDS) {
     const next = tokens[to + 1];
-    if (!next || startsDate(to + 1)) break;
+    // "Apple Inc. President Tom Reed": a legal form ends its name.
+    if (!next || startsDate(to + 1) || (to > start && /^(corp|inc|ltd|llc)\.$/i.test(tokens[to]!.text))) break;
     const goesOn = isName(tokens[to + 2]) && !startsDate(to + 2);
     // "On Monday the Commission"
     const joins =
@@ -61,11 +62,21 @@ export function readName(
   const whole = textOf(tokens, start, to);
   const from = isNamedAfterPerson(whole) ? start : afterTitle(tokens, start, to);
   const name = textOf(tokens, from, to);
-  const type = !name.includes(' ') && isDemonym(name) ? 'concept' : typeOf(name, tokens[from - 1]?.text);
+  const type =
+    !name.includes(' ') && isDemonym(name)
+      ? 'concept'
+      : typeOf(name, isHolding(tokens, from - 2) ? undefined : tokens[from - 1]?.text);
   const doubtful = start === 0 && from === to && type === 'name' && !showsName(tokens, to);
   const title = from > start ? { title: textOf(tokens, start, from - 1).toLowerCase() } : {};
-  return { mention: { name: isNoise(name) ? '' : name, type, from, doubtful, ...title }, to };
+  const hasArticle = /^the$/i.test(tokens[start - 1]?.text ?? '');
+  return { mention: { name: isNoise(name) ? '' : name, type, from, doubtful, hasArticle, ...title }, to };
 }
+
+/** "a stake in Engie", "invested in Klarna": no place. */
+const isHolding = (tokens: readonly Token[], at: number) =>
+  /^(stake|share|shareholder|shareholding|holding|investor|investment|invest|interest|majority|minority)$/.test(
+    tokens[at]?.lemma ?? '',
+  );
 
 /** "workers", "years": with an apostrophe, a part of a name rather than an owner. */
 const isCommonPlural = (word: string) => usualTag(word) === 'NOUN' && isPlural(word);

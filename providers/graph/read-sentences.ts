@@ -20,7 +20,8 @@ export function readSentences(text: string, code?: readonly TextRange[]): Senten
 
 function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Sentence[] {
   let next = 0;
-  return tag(text).flatMap((tagged) => {
+  const sentences = tag(text).flatMap(splitAtLegalForm);
+  return sentences.flatMap((tagged) => {
     const original = tagged.text.replaceAll(CODE_WORD, () => code[next++] ?? '');
     if (tagged.tokens.length > MAX_TOKENS) return [];
     const sentence = joinHyphens(tagged);
@@ -31,6 +32,31 @@ function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Se
     return [{ text: original, tokens, dates: [...known, ...years(tokens, known)] }];
   });
 }
+
+/** "bought Acme Corp. Anna Berg left": to the library, the full stop belongs to the short form and ends no sentence. */
+function splitAtLegalForm({ text, tokens, dates }: Sentence): Sentence[] {
+  let end = 0;
+  if (tokens.length > MAX_TOKENS) return [{ text, tokens, dates }];
+  for (const [at, token] of tokens.entries()) {
+    end = text.indexOf(token.text, end) + token.text.length;
+    const isEnd = /^(corp|inc|ltd|co|llc)\.$/i.test(token.text) && /^\p{Lu}/u.test(tokens[at + 1]?.text ?? '');
+    if (!isEnd || !tokens.slice(0, at).some(isVerb) || !tokens.slice(at + 1).some(isVerb)) continue;
+    const rest = {
+      text: text.slice(end).trimStart(),
+      tokens: tokens.slice(at + 1),
+      dates: dates.filter(([from]) => from > at).map(([from, to]): [number, number] => [from - at - 1, to - at - 1]),
+    };
+    const first = {
+      text: text.slice(0, end),
+      tokens: tokens.slice(0, at + 1),
+      dates: dates.filter(([, to]) => to <= at),
+    };
+    return [first, ...splitAtLegalForm(rest)];
+  }
+  return [{ text, tokens, dates }];
+}
+
+const isVerb = ({ pos }: Token) => /^(VERB|AUX)$/.test(pos);
 
 /** "the 1889 World's Fair": the year belongs to the name. */
 const namesEvent = (tokens: readonly Token[], from: number, to: number): boolean =>

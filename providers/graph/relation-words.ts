@@ -54,7 +54,8 @@ export function relationOf(phrases: readonly Phrase[], clause: Clause, at: numbe
   if (head.isName || head.pronoun !== '') return isOfNoun && preposition !== 'by' ? null : `${own} ${preposition}`;
   // "with a grant from the Wellcome Trust"
   const isNested = head.preposition !== '' && head.words !== '' && noun.entity?.type !== 'date';
-  if (!isOfNoun && !isNested) return withObject(own, head, noun);
+  // "is a car from": the predicate has the words of its noun already.
+  if (!isOfNoun && !isNested) return clause.predicate === '' ? withObject(own, head, noun) : `${own} ${preposition}`;
   const base = clause.relation === '' ? verb : clause.relation;
   return `${base} ${head.words} ${preposition}`;
 }

@@ -236,6 +236,28 @@ describe('verbs and their objects', () => {
   });
 });
 
+describe('the end of a sentence', () => {
+  test('can be the full stop of a legal form', () => {
+    expect(stated('Anna Berg runs Acme Corp. Tom Farrow left Oslo.')).toEqual([
+      'Anna Berg | runs | Acme Corp',
+      'Tom Farrow | left | Oslo',
+    ]);
+  });
+});
+
+describe('relation words', () => {
+  test.each([
+    ['Oleg Bartunov wrote `jsonb_set` for PostgreSQL.', ['Oleg Bartunov | wrote for | PostgreSQL']],
+    ['The Clio is a car from Renault.', ['Clio | is car from | Renault']],
+    ['Maria Costa travelled to Geneva in 1998 to join CERN.', /travelled to join \| CERN/],
+    ['Hi Laura, please send the contract to Peter Novak.', []],
+    ['The Nokia 3310 was sold in Finland. Nokia sued Apple in Texas.', /(^|")Nokia \| sued \| Apple/],
+  ])('%s', (text, relations) => {
+    if (relations instanceof RegExp) expect(JSON.stringify(stated(text))).toMatch(relations);
+    else expect(stated(text)).toEqual(relations);
+  });
+});
+
 describe('words of two kinds', () => {
   test.each([
     ['Acme sells products, including Widget Pro and Gizmo.', []],
