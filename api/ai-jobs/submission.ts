@@ -7,6 +7,7 @@ import { fileNotFound } from '../../storage/ai-jobs/jobs.js';
 import type { UploadRecord } from '../../storage/ai-jobs/uploads.js';
 import type { Dependencies } from '../dependencies.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
+import { checkFields } from '../known-fields.js';
 import { read, rejectBlockedUrl } from '../validation.js';
 import type { AiCatalogue, AvailableProvider } from './catalogue.js';
 
@@ -45,7 +46,8 @@ export async function readSubmission(
       subfeature,
       provider,
       model,
-      input: JSON.stringify(given.input),
+      // Without fields that are null: the worker reads it by the schema alone.
+      input: JSON.stringify(checkFields(AI_FEATURES[name].input, given.input).given),
       subject: subjectOf(input, upload),
       file_id: upload?._id ?? null,
       webhook_receiver,

@@ -158,6 +158,11 @@ print('verified')`;
     expect(shown.original_response).not.toEqual(shown.output);
   });
 
+  test('a field of the input that is null is not given', async () => {
+    const ended = await api.finished(await api.submit('text/summarize/wink', { text: 'Fine. Well.', sentences: null }));
+    expect(ended.status).toBe('success');
+  });
+
   test('jobs are told apart by the name of their file, or the beginning of their text', async () => {
     const lister = createJobClient(apiUrl, (await makeKey(mongodbUri, 'job-subjects')).key);
     const { body } = await lister.upload('note.txt', Buffer.from('Rain again.'));
