@@ -1,13 +1,14 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
 import { reviewUrl } from '../../domain/crews/review-links.js';
-import type {
-  AttemptRef,
-  CrewOutcome,
-  CrewRef,
-  ResumeRef,
-  StepRef,
-  ToolCallRef,
+import {
+  type AttemptRef,
+  type CrewOutcome,
+  type CrewRef,
+  RESUME_REJECTED,
+  type ResumeRef,
+  type StepRef,
+  type ToolCallRef,
 } from '../../domain/crews/workflow-contract.js';
 import { ProviderError } from '../../domain/errors.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
@@ -121,8 +122,11 @@ export function createCrewActivities(deps: CrewDependencies) {
         if (!execution) return undefined;
         return ref.is_approve ? taskDelivery(execution, ref, 'task_completed', now) : null;
       });
-      if (!applied && !(await crewFeedback.isApplied(ref.org, ref.feedback)))
-        throw new Error('the task is not waiting yet');
+      if (applied || (await crewFeedback.isApplied(ref.org, ref.feedback))) return;
+      // An async task that failed has ended the execution: it will never wait again.
+      if ((await requireExecution(ref)).finished_at)
+        throw ApplicationFailure.nonRetryable('The execution has ended.', RESUME_REJECTED.notPending);
+      throw new Error('the task is not waiting yet');
     }),
 
     /** -> completed | error, with the delivery that notifies the client. */
