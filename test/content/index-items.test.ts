@@ -354,6 +354,34 @@ describe('small items that are indexed together', () => {
     }
   });
 
+  test('keep what is served when a run whose end was lost is repeated after they were replaced', async () => {
+    const { ref, keyOf, refOf: version, found } = await group(['wick', 'oil']);
+    const { indexTogether, indexAlone } = activities();
+    expect(await run(() => indexTogether(ref))).toEqual(ended({ completed: 2 }));
+    const keys = ref.items.map(({ item }) => item);
+    await collections.items.updateMany({ _id: { $in: keys } }, { $set: { version: 2, indexing_status: 'queued' } });
+    expect(await run(() => indexTogether(ref), 2)).toEqual(ended({}));
+    expect(await run(() => indexAlone(version('wick')), 2)).toBe(SUPERSEDED);
+    expect(await found()).toEqual(['oil', 'wick']);
+    expect(await collections.chunks.distinct('item', { item: { $in: keys } })).toEqual([...keys].sort());
+    expect(await collections.entities.countDocuments({ item: keyOf('wick')._id })).toBe(1);
+  });
+
+  test('leave nothing of a run that was killed before they were deleted', async () => {
+    const { ref, keyOf, found } = await group(['kept', 'deleted']);
+    const { _id: item } = keyOf('deleted');
+    const { indexTogether } = activities();
+    // What the killed run has written.
+    onGraph = () => Promise.reject(new Error('the worker was killed'));
+    await run(() => indexTogether(ref));
+    onGraph = async () => undefined;
+    expect(await collections.chunks.countDocuments({ item })).toBe(1);
+    await collections.items.deleteOne({ _id: item });
+    await run(() => indexTogether(ref), 2);
+    expect(await found()).not.toContain('deleted');
+    expect(await collections.chunks.countDocuments({ item })).toBe(0);
+  });
+
   test('leave no row when they are deleted while rows are written', async () => {
     const { ref, keyOf, found } = await group(['kept', 'deleted']);
     const { _id: item } = keyOf('deleted');

@@ -4,7 +4,7 @@ import { MockActivityEnvironment, type TestWorkflowEnvironment } from '@temporal
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createCrewActivities } from '../../activities/crews/run-crew.js';
 import { type CrewReview, webhookUrlsOf } from '../../domain/crews/crews.js';
-import type { ResumeRef } from '../../domain/crews/workflow-contract.js';
+import { RESUME_REJECTED, type ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
@@ -281,6 +281,25 @@ describe('an execution that waits', () => {
     expect(await executions.getById(ORG, id)).toMatchObject({ status: 'running', tasks: [{ status: 'completed' }] });
     // The result of an activity that took effect may be lost; its next attempt succeeds.
     await run(() => activities.applyResume(decision));
+  });
+
+  test('rejects a decision on an execution that has ended meanwhile', async () => {
+    const id = await addExecution();
+    const activities = crewActivities({ startDelivery: async () => undefined });
+    const attempt = { execution: id, org: ORG, task: TASK, attempt: 1 };
+    const run = <Result>(activity: () => Promise<Result>) => new MockActivityEnvironment().run(activity);
+    await run(() => activities.startTask(attempt));
+    await run(() => activities.callModel({ ...attempt, step: 1, last: false }));
+    await run(() => activities.endTask({ ...attempt, step: 1 }, true));
+    const decision = await addFeedback(id, 1, true);
+    // An async task beside it has failed.
+    const failed = { status: 'error', error_message: 'Another task failed.' } as const;
+    const crewRef = { execution: id, org: ORG, tasks: [], done: 0, attempt: 1 };
+    await run(() => activities.finishExecution(crewRef, failed));
+    await expect(run(() => activities.applyResume(decision))).rejects.toMatchObject({
+      nonRetryable: true,
+      type: RESUME_REJECTED.notPending,
+    });
   });
 
   describe('a step that was stored by a process that died before it started the delivery', () => {

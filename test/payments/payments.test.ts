@@ -1,13 +1,24 @@
+import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuthenticationRecord, EligibilityDataRecord } from '../../storage/payments/authentications.js';
+import { createAuthenticationSchema } from '../../domain/payments/authentications.js';
+import { createSealer } from '../../domain/sealing.js';
+import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
+import {
+  type AuthenticationRecord,
+  createAuthentications,
+  type EligibilityDataRecord,
+} from '../../storage/payments/authentications.js';
+import { createOrganisationSecrets } from '../../storage/webhooks/signing-secrets.js';
+import { collectionsDuringTests } from '../support/during-tests.js';
 import { createMerchant, errorOf, type Merchant } from '../support/payments.js';
-import { makeKey, sharedProduct, withDb } from '../support/product.js';
+import { databaseBeside, makeKey, sharedProduct, withDb } from '../support/product.js';
 
 const PRESENT = { network_a: { consumerPresent: true } };
 const ABSENT = { network_a: { consumerPresent: false }, network_b: { consumerPresent: false } };
 
 describe('an authentication', () => {
   const product = sharedProduct();
+  const collections = collectionsDuringTests(databaseBeside(product.mongodbUri, 'payments-secrets'));
   let merchant: Merchant;
 
   beforeAll(async () => {
@@ -33,6 +44,31 @@ describe('an authentication', () => {
     expect(first.body.webhook_signing_secret).toMatch(/^whsec_/);
     const next = await others.request(key, 'POST', '/authentication', { json });
     expect([next.status, next.body.webhook_signing_secret]).toEqual([201, undefined]);
+  });
+
+  test('that are the first of their organisation show the signing secret once, however many arrive together', async () => {
+    const first = await createMerchant(product, 'payments-first');
+    const json = { amount: 100, currency: 'EUR', webhook_url: 'https://shop.example/hooks' };
+    const all = await Promise.all(Array.from({ length: 8 }, () => first.server('POST', '/authentication', { json })));
+    expect(all.map(({ status }) => status)).toEqual(all.map(() => 201));
+    expect(all.filter(({ body }) => body.webhook_signing_secret !== undefined)).toHaveLength(1);
+  });
+
+  test('that is not stored leaves no signing secret that nobody has seen', async () => {
+    const org = 'payments-unseen';
+    const sealer = createSealer(randomBytes(32).toString('base64'));
+    const times = { expiresAfterMs: DAY_MS, keptForMs: DAY_MS, deviceDataKeptForMs: DAY_MS };
+    const authentications = createAuthentications(collections, sealer, times);
+    const secrets = createOrganisationSecrets(collections, sealer, 'payment');
+    const body = createAuthenticationSchema.parse({ amount: 100, currency: 'EUR' });
+    const { record } = authentications.prepare(org, body, new Date());
+    await authentications.add(record);
+    const first = (await secrets.prepareFirst(org))!;
+    await expect(authentications.add(record, undefined, first.add)).rejects.toMatchObject({ code: 11000 });
+    expect(await secrets.listOpen(org)).toEqual([]);
+    const { record: next } = authentications.prepare(org, body, new Date());
+    await authentications.add(next, undefined, first.add);
+    expect(await secrets.listOpen(org)).toEqual([first.secret]);
   });
 
   test('is created with a client secret that is returned once, and read by the merchant', async () => {

@@ -577,6 +577,18 @@ describe('the sender', () => {
     expect(pending).toMatchObject({ status: 'pending', failures: 1 });
   });
 
+  test('claims nothing that a later version has replaced, also when its transaction began before others changed', async () => {
+    const [replaced, same] = await add(QUICK, 2);
+    const now = new Date();
+    const read = await harness.deliveryQueue.listDue(QUICK, now, 10);
+    const { updated_at } = read.find(({ _id }) => _id === replaced)!;
+    await collections.deliveries.updateOne({ _id: replaced! }, { $set: { superseded: true, updated_at } });
+    const claimed = await harness.deliveryQueue.claim(read, now, 60_000);
+    expect(claimed).toMatchObject([{ _id: same, status: 'sweeping' }]);
+    const again = await harness.deliveryQueue.listDue(QUICK, now, 10);
+    expect(await harness.deliveryQueue.claim(again, now, 60_000)).toMatchObject([{ _id: replaced, superseded: true }]);
+  });
+
   test('finds the next delivery of each receiver with one key of the index, however many wait', async () => {
     await add(QUICK, 500);
     await add(SLOW, 500);

@@ -69,6 +69,30 @@ describe('disabling a webhook', () => {
     expect((await afterAttempts([...burst, ...burst.map(([day]): [number, boolean] => [day + 1, false])], DAY_MS)).disabled_at).toBeNull(); // biome-ignore format: a timeline
   });
 
+  test('is announced once for the attempts in progress, and not when the address was replaced meanwhile', async () => {
+    const { _id: org, failing: since } = await afterAttempts(failing(0, 4), 5 * DAY_MS);
+    const announced: string[] = [];
+    const callback = createIndexingCallback({
+      registrations,
+      policy: INDEXING_DELIVERY_POLICY,
+      disableAfterMs: 5 * DAY_MS,
+      notices: { webhookDisabled: async (about) => void announced.push(about) },
+      log: pino({ level: 'silent' }),
+    });
+    const now = new Date(start.getTime() + 5 * DAY_MS);
+    const prepare = async () =>
+      (await callback.prepare(deliveryRecord({ _id: newDeliveryId(now), org, now }))) as CallbackRequest;
+    const attempts = [await prepare(), await prepare()];
+    for (const { attempted } of attempts) await attempted!(false, now);
+    expect(announced).toEqual([org]);
+    const again = await registrations.register(org, 'https://example.net/', ['indexing.status_changed']);
+    await registrations.recordFailing(again, since!);
+    const late = await prepare();
+    await registrations.register(org, 'https://example.org/', ['indexing.status_changed']);
+    await late.attempted!(false, now);
+    expect([announced, (await registrations.findForOrg(org))!.disabled_at]).toEqual([[org], null]);
+  });
+
   test('an attempt at a replaced address does not count against the new address', async () => {
     const before = await afterAttempts([[0, false]], 5 * DAY_MS);
     const replaced = await registrations.register(before._id, 'https://example.org/', ['indexing.status_changed']);
