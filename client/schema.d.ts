@@ -850,7 +850,7 @@ export interface paths {
         };
         /**
          * Get the input of a job
-         * @description The `model` and the `input` as they were submitted, with the settings in the input itself. The query of a URL is left out: it may hold a password. Scope: `read`.
+         * @description The `model` and the `input` as they were submitted, with the settings in the input itself. Left out are fields that are null, and the query of a URL, which may hold a password. Scope: `read`.
          */
         get: operations["getInputOfJob"];
         put?: never;

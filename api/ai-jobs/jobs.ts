@@ -135,8 +135,8 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
       {
         summary: 'Get the input of a job',
         description:
-          'The `model` and the `input` as they were submitted, with the settings in the input itself. The query of a URL is left ' +
-          'out: it may hold a password.',
+          'The `model` and the `input` as they were submitted, with the settings in the input itself. Left out are fields that are ' +
+          'null, and the query of a URL, which may hold a password.',
         response: jobInputSchema,
         errors: ['JOB_NOT_FOUND'],
       },

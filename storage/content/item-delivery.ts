@@ -19,8 +19,8 @@ export interface ItemNotifierDependencies {
 }
 
 /**
- * @returns a function that stores the deliveries for items of one organisation that have ended with the same outcome, in the
- * transaction of that; none when the organisation's webhook is not registered for them
+ * @returns a function that stores the deliveries for items of one organisation, in the transaction that ends them with the same
+ * outcome; none when the organisation's webhook is not registered for them
  */
 export function createItemNotifier({ registrations, deliveries }: ItemNotifierDependencies) {
   type Item = NotifiedItem & Pick<ItemRecord, '_id'>;
