@@ -25,10 +25,7 @@ let gridFs: FileStore;
 let bucket: FileStore;
 const collections = duringTests(
   () => testCollections(databaseBeside(sharedProduct().mongodbUri, 'files-test')),
-  async ({ db, mongoClient }) => {
-    await db.dropDatabase();
-    await mongoClient.close();
-  },
+  ({ db }) => db.dropDatabase(),
 );
 beforeAll(async () => {
   Object.assign(process.env, S3_ENVIRONMENT);

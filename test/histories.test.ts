@@ -36,7 +36,6 @@ afterAll(async () => {
   await receiver.close();
   await harness.close();
   await connection.close();
-  await collections.mongoClient.close();
 });
 
 describe('what Temporal stores', () => {

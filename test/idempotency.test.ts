@@ -172,7 +172,6 @@ describe('a process that dies while it runs a request', () => {
   beforeAll(async () => {
     collections = await testCollections(mongodbUri);
   });
-  afterAll(() => collections.mongoClient.close());
 
   const keysWith = (options: { ttlMs: number; leaseMs: number }) =>
     createIdempotencyKeys(collections, createSealer(Buffer.alloc(32, 7).toString('base64')), options);
@@ -270,7 +269,6 @@ describe('a route that responds without a transaction', () => {
   afterAll(async () => {
     server.closeAllConnections();
     server.close();
-    await collections.mongoClient.close();
   });
 
   test('runs again after a failure, and not again after a success', async () => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Collections } from '../storage/collections.js';
 import { openTestCollections } from './support/mongodb.js';
 import { databaseBeside, sharedProduct } from './support/product.js';
@@ -12,7 +12,6 @@ describe('the records of an organisation', () => {
     await collections.db.dropDatabase();
     await collections.uploads.insertMany([{ _id: 'fil_1', org: 'other', filename: 'theirs', size: 1 } as never]);
   });
-  afterAll(() => collections.mongoClient.close());
 
   test("are all that its methods read, change and delete: another organisation's record stays", async () => {
     const own = collections.uploads.forOrg('acme');

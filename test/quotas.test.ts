@@ -20,7 +20,6 @@ describe('quotas of an organisation', () => {
   async function setLimits(org: string, limits: Partial<Limits>): Promise<void> {
     const collections = await testCollections(mongodbUri);
     await createOrganisations(collections).setLimits(org, limits);
-    await collections.mongoClient.close();
   }
 
   const usageOf = async (api: Client) => (await api.get('/usage')).body.data as UseOf;

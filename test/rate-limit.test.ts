@@ -117,7 +117,6 @@ describe('the rate limit of a key', () => {
     await eventually('the count is written', async () => {
       return (await collections.rateLimits.findOne({ _id: `key-minute/${record._id}` }))?.requests === 5;
     });
-    await collections.mongoClient.close();
     expect((await createClient(limited.apiUrl, key).get('/webhooks/indexing')).status).toBe(429);
   });
 

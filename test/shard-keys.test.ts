@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Collection } from 'mongodb';
 import type { Collections } from '../storage/collections.js';
 import { INDEXES, QUEUE_INDEX } from '../storage/indexes.js';
@@ -11,7 +11,6 @@ describe('the shard keys', () => {
   beforeAll(async () => {
     collections = await openTestCollections(databaseBeside(sharedProduct().mongodbUri, 'shard-keys'));
   });
-  afterAll(() => collections.mongoClient.close());
   const keyed = Object.entries(shardKeys()).filter(([, key]) => key !== null);
 
   test('are stated for every collection', () => {

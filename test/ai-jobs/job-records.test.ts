@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Document, MongoClient } from 'mongodb';
 import type { AiJobRecord, AiJobResultRecord } from '../../storage/ai-jobs/job-record.js';
 import { createAiJobs } from '../../storage/ai-jobs/jobs.js';
@@ -24,7 +24,6 @@ describe('the records of AI jobs', () => {
     const uploads = byOrganisation(db.collection<UploadRecord>('uploads'));
     jobs = createAiJobs({ aiJobs, aiJobResults, uploads, mongoClient: client, now: () => new Date() }, RETENTION_MS);
   });
-  afterAll(() => client.close());
 
   async function added(...statuses: AiJobRecord['status'][]): Promise<string[]> {
     const records = statuses.map((status) => aiJobRecord({ org, now: new Date(), status }));

@@ -100,31 +100,27 @@ describe('the keys that sign callbacks of AI jobs', () => {
 
   test('the public keys are found in indexes, whatever the number of jobs and deliveries', async () => {
     const client = await connectMongo(databaseBeside(mongodbUri, 'rsa-keys'), { monitorCommands: true });
-    try {
-      const org = 'rotated';
-      const db = client.db();
-      const stores = {
-        signingKeys: byOrganisation(db.collection<SigningKeyRecord>('signing_keys')),
-        aiJobs: byOrganisation(db.collection<AiJobRecord>('ai_jobs')),
-        deliveries: byOrganisation(db.collection<DeliveryRecord>('deliveries')),
-      };
-      const keys = createSigningKeys(
-        { ...stores, mongoClient: client, now: () => new Date() },
-        createSealer(randomBytes(32).toString('base64')),
-      );
-      const old = await keys.currentId(org);
-      await keys.rotate(org);
-      await retiredLongAgo(old);
-      const queries: Document[] = [];
-      client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && queries.push(command));
-      expect(await keys.listPublicKeys(org)).toHaveLength(1);
-      expect(queries.map(({ find }) => find)).toEqual(['signing_keys', 'signing_keys', 'ai_jobs', 'deliveries']);
-      for (const { find, filter } of queries) {
-        const { queryPlanner } = await db.command({ explain: { find, filter } });
-        expect(JSON.stringify(queryPlanner.winningPlan)).toMatch(/"indexName":"(org|signing_key)_1/);
-      }
-    } finally {
-      await client.close();
+    const org = 'rotated';
+    const db = client.db();
+    const stores = {
+      signingKeys: byOrganisation(db.collection<SigningKeyRecord>('signing_keys')),
+      aiJobs: byOrganisation(db.collection<AiJobRecord>('ai_jobs')),
+      deliveries: byOrganisation(db.collection<DeliveryRecord>('deliveries')),
+    };
+    const keys = createSigningKeys(
+      { ...stores, mongoClient: client, now: () => new Date() },
+      createSealer(randomBytes(32).toString('base64')),
+    );
+    const old = await keys.currentId(org);
+    await keys.rotate(org);
+    await retiredLongAgo(old);
+    const queries: Document[] = [];
+    client.on('commandStarted', ({ commandName, command }) => commandName === 'find' && queries.push(command));
+    expect(await keys.listPublicKeys(org)).toHaveLength(1);
+    expect(queries.map(({ find }) => find)).toEqual(['signing_keys', 'signing_keys', 'ai_jobs', 'deliveries']);
+    for (const { find, filter } of queries) {
+      const { queryPlanner } = await db.command({ explain: { find, filter } });
+      expect(JSON.stringify(queryPlanner.winningPlan)).toMatch(/"indexName":"(org|signing_key)_1/);
     }
   });
 });

@@ -173,7 +173,6 @@ describe('the second ranking of queries', () => {
     expect((await api.get('/usage')).body.data.model_tokens.used).toBe(70);
     const collections = await testCollections(product.mongodbUri);
     await createOrganisations(collections).setLimits('reranking', { model_tokens: 70 });
-    await collections.mongoClient.close();
     await eventually('the first ranking stands', async () => {
       const before = server.requests.length;
       const [unranked] = await ask();

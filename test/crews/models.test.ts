@@ -316,7 +316,6 @@ describe('crews with a language model and tools', () => {
     const parseCrew = (name: string) => createCrewClient(product.apiUrl, name, key);
     const collections = await testCollections(product.mongodbUri);
     await createOrganisations(collections).setLimits(org, { model_tokens: 34 });
-    await collections.mongoClient.close();
     script(completion('142 steps.'));
     const research = parseCrew('research');
     const id = await research.start({ topic: 'the tower' });

@@ -6,24 +6,34 @@ import { PATIENCE_MS } from './eventually.js';
 
 const APP = 'postback-test';
 
-/** The collections of a test, with their indexes. The test closes their client. */
+/** Every client of the running test file. A client that stays open keeps the process of the tests alive. */
+const opened = new Set<MongoClient>();
+/** Connections of the running test file by address: connecting costs more than most queries. */
+const clients = new Map<string, Promise<MongoClient>>();
+const stores = new Map<string, Promise<Collections>>();
+
+/** The collections of a test, with their indexes. */
 export function testCollections(uri: string): Promise<Collections> {
-  return connectCollections(uri, APP, { serverSelectionMs: PATIENCE_MS });
+  return collectionsOfFile(connectCollections(uri, APP, { serverSelectionMs: PATIENCE_MS }));
 }
 
 /** The same without creating indexes. */
 export function openTestCollections(uri: string): Promise<Collections> {
-  return openCollections(uri, APP, { serverSelectionMs: PATIENCE_MS });
+  return collectionsOfFile(openCollections(uri, APP, { serverSelectionMs: PATIENCE_MS }));
 }
 
-/** A client of a test, which closes it. */
-export function connectMongo(uri: string, options: { monitorCommands?: boolean } = {}): Promise<MongoClient> {
-  return new MongoClient(uri, { serverSelectionTimeoutMS: PATIENCE_MS, ...options }).connect();
+/** A client of a test. */
+export async function connectMongo(uri: string, options: { monitorCommands?: boolean } = {}): Promise<MongoClient> {
+  const client = new MongoClient(uri, { serverSelectionTimeoutMS: PATIENCE_MS, ...options });
+  opened.add(client);
+  return client.connect();
 }
 
-/** Connections of the running test file by address: connecting costs more than most queries. */
-const clients = new Map<string, Promise<MongoClient>>();
-const stores = new Map<string, Promise<Collections>>();
+async function collectionsOfFile(connecting: Promise<Collections>): Promise<Collections> {
+  const collections = await connecting;
+  opened.add(collections.mongoClient);
+  return collections;
+}
 
 /** Reads MongoDB directly, for data that the API does not return. */
 export async function withDb<T>(uri: string, query: (db: Db) => Promise<T>): Promise<T> {
@@ -43,12 +53,11 @@ export async function makeKey(
   return keys.create({ org, kind, label: 'test', scopes, expires_at, ...(crews ? { crews } : {}) });
 }
 
-/** Closes the connections of `withDb` and `makeKey`. The runner calls it after each test file. */
+/** Closes all connections of the test file. The runner calls it after each. */
 export async function closeConnections(): Promise<void> {
-  const open = [...clients.values(), ...[...stores.values()].map(async (store) => (await store).mongoClient)];
-  clients.clear();
-  stores.clear();
-  for (const client of await Promise.allSettled(open)) if (client.status === 'fulfilled') await client.value.close();
+  const open = [...opened];
+  for (const connections of [opened, clients, stores]) connections.clear();
+  await Promise.all(open.map((client) => client.close()));
 }
 
 function connectedOnce<T>(open: Map<string, Promise<T>>, uri: string, connect: (uri: string) => Promise<T>) {

@@ -43,7 +43,6 @@ describe('the delivery schedule', () => {
     await env?.teardown();
     await receiver?.close();
     await harness?.close();
-    await collections?.mongoClient.close();
   });
 
   async function startWorker(taskQueue: string, disableAfterMs: number | null, from = harness): Promise<Worker> {
@@ -220,7 +219,6 @@ describe('the delivery schedule', () => {
       expect(await deliver(again._id, failing, 'strict')).toBe('delivered');
     });
     await strictHarness.close();
-    await own.mongoClient.close();
   });
 
   describe('the callback of an AI job', () => {

@@ -74,7 +74,6 @@ describe('a receiver that hangs', () => {
     await healthy?.close();
     await connection?.close();
     await temporal?.connection.close();
-    await collections?.mongoClient.close();
   });
 
   async function start(org: string, count: number): Promise<string[]> {
