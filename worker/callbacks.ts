@@ -47,7 +47,8 @@ export function createCallbacks(
 /** @throws Error when the setting of the secret is missing */
 function operatorReceiver(config: Config): OperatorReceiver | null {
   const { POSTBACK_OPERATOR_WEBHOOK_URL: url, POSTBACK_OPERATOR_WEBHOOK_SECRET: secret } = config;
-  if (url === undefined) return null;
+  // Other workers send no callbacks, and may have the address without the secret.
+  if (url === undefined || !config.POSTBACK_QUEUES.includes('deliveries')) return null;
   if (secret === undefined) throw new Error('POSTBACK_OPERATOR_WEBHOOK_URL needs POSTBACK_OPERATOR_WEBHOOK_SECRET.');
   return { url, secret };
 }

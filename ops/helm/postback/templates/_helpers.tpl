@@ -23,14 +23,15 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- define "postback.secretsOf" -}}
 {{- $temporal := list "TEMPORAL_API_KEY" "POSTBACK_TEMPORAL_CODEC_KEYS" -}}
 {{- $storage := list "MONGODB_URI" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" -}}
+{{- $search := list "POSTBACK_SEARCH_URL" -}}
 {{- $names := dict
-  "api" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_CALLBACK_PROXY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY" "POSTBACK_OPERATOR_TOKEN"))
-  "content" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
+  "api" (concat $temporal $storage $search (list "POSTBACK_SEALING_KEY" "POSTBACK_CALLBACK_PROXY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY" "POSTBACK_OPERATOR_TOKEN"))
+  "content" (concat $temporal $storage $search (list "POSTBACK_OPENAI_KEY" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
   "ai" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY"))
-  "crews" (concat $temporal $storage (list "POSTBACK_OPENAI_KEY" "POSTBACK_CREW_TOOL_SECRETS" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
+  "crews" (concat $temporal $storage $search (list "POSTBACK_OPENAI_KEY" "POSTBACK_CREW_TOOL_SECRETS" "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY" "POSTBACK_RERANK_KEY"))
   "connectors" (concat $temporal $storage (list "POSTBACK_SEALING_KEY"))
   "deliveries" (concat $temporal $storage (list "POSTBACK_SEALING_KEY" "POSTBACK_CALLBACK_PROXY" "POSTBACK_OPERATOR_WEBHOOK_SECRET"))
-  "control" (concat $temporal $storage (list "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
+  "control" (concat $temporal $storage $search (list "POSTBACK_EMBEDDINGS_KEY" "POSTBACK_PREVIOUS_EMBEDDINGS_KEY"))
   "promote" $temporal
   "embedder" (list) -}}
 {{- get $names . | toJson -}}
@@ -55,6 +56,8 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- define "postback.pod" -}}
 serviceAccountName: {{ .root.Release.Name }}
 automountServiceAccountToken: false
+# Otherwise Kubernetes sets POSTBACK_API_PORT=tcp://… in all pods for the service postback-api, and no process starts with it.
+enableServiceLinks: false
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets: {{ toYaml . | nindent 2 }}
 {{- end }}
