@@ -9,7 +9,7 @@ import { type Act, type Audit, createAudit } from '../storage/audit.js';
 import { type Collections, connectCollections } from '../storage/collections.js';
 import { resealAll } from '../storage/sealed-fields.js';
 import { withCollections } from './connections.js';
-import { sealingKey } from './data-folder.js';
+import { existingSealingKey } from './data-folder.js';
 import { print, table } from './remote/output.js';
 
 interface Output {
@@ -132,8 +132,10 @@ async function withSigningKeys(work: (keys: SigningKeys, audit: Audit) => Promis
 }
 
 async function withSecrets(work: (collections: Collections, sealer: Sealer) => Promise<unknown>): Promise<void> {
-  await withCollections(
-    (collections, config) => work(collections, createSealer(sealingKey(config))),
-    connectCollections,
-  );
+  await withCollections(async (collections, config) => {
+    const key = existingSealingKey(config);
+    // The processes that must open what this command seals would not know a key that was made here.
+    if (key === null) throw new Error("POSTBACK_SEALING_KEY is not set: this command needs the service's key.");
+    return work(collections, createSealer(key));
+  }, connectCollections);
 }
