@@ -226,7 +226,10 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
   'files.files': [
     { key: { 'metadata.org': 1, 'metadata.batch': 1 } },
     { key: { 'metadata.claimed': 1, uploadDate: 1 } },
+    // GridFS's own, as the next one. The driver creates them only while there is no file, so not after a restore.
+    { key: { filename: 1, uploadDate: 1 } },
   ],
+  'files.chunks': [{ key: { files_id: 1, n: 1 }, unique: true }],
 };
 
 /** MongoDB's codes for an index that exists with the same key or name and other options. */
