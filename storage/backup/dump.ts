@@ -22,8 +22,11 @@ export interface DumpOptions {
   onProgress?: (step: { collection: string } | { changed: number }) => void;
 }
 
-/** What a backup leaves out: counts of seconds, and the marks of backups. */
-const LEFT_OUT = ['rate_limits', 'backups'];
+/**
+ * What a backup leaves out: counts of seconds, the marks of backups, and the signs of processes and of the reconciler, which
+ * would count as lost and as late after a restore.
+ */
+const LEFT_OUT = ['rate_limits', 'backups', 'processes', 'sweeps'];
 
 /** Documents that are read again in one query. */
 const PAGE = 500;
@@ -161,10 +164,15 @@ export async function* dump(collections: Collections, options: DumpOptions): Asy
       for (const file of filesOf(name, document)) {
         const content = await bucket.read(file);
         if (content) yield* filePartLines(file, document.org as string, content);
-        else lostFiles += 1;
+        else if (!(await isInGridFs(file))) lostFiles += 1;
       }
     }
     yield documentLine(name, document);
+  }
+
+  /** Files from before the bucket was configured. They are documents, and are read as such. */
+  async function isInGridFs(file: string): Promise<boolean> {
+    return (await db.collection('files.files').findOne({ filename: file }, { projection: { _id: 1 } })) !== null;
   }
 }
 
