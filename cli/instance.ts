@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { choosePorts, defaultCacheDir, obtainEmbeddingModel, type Stack, startStack } from '../dev-stack/index.js';
@@ -46,9 +47,13 @@ export async function startInstance(
     const hasEmbedder = config.POSTBACK_EMBEDDER_SOCKET !== undefined || config.POSTBACK_EMBEDDER_URL !== undefined;
     const socket = model.isLocal && !hasEmbedder ? embedderSocket(dataDir) : undefined;
     if (socket) stopSteps.push(socket.release);
-    const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), { api: config.POSTBACK_API_PORT });
+    const port = { api: config.POSTBACK_API_PORT };
+    // A port that the user names wins over that of the last run.
+    const asked = env.POSTBACK_API_PORT ? port : {};
+    const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), port, asked);
     stopSteps.push(release);
-    const apiUrl = `http://${config.POSTBACK_API_HOST}:${ports.api}`;
+    const host = config.POSTBACK_API_HOST;
+    const apiUrl = `http://${isIPv6(host) ? `[${host}]` : host}:${ports.api}`;
     const childEnv = {
       ...(stack.temporalUiUrl === null ? env : withoutTemporalSettings(env)),
       TEMPORAL_ADDRESS: stack.temporalAddress,

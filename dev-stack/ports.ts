@@ -21,8 +21,9 @@ const FREE_PORT_ATTEMPTS = 20;
 const START_ATTEMPTS = 3;
 
 /**
- * Chooses free loopback ports by name: the port of the last run, so that bookmarks and copied commands stay valid, else
- * the preferred port, else any free port. A preferred port of 0 stands for any. The choice is stored in `<dir>/ports.json`.
+ * Chooses free loopback ports by name: the port that was asked for, else that of the last run, so that bookmarks and copied
+ * commands stay valid, else the preferred port, else any free port. A port of 0 stands for any. The choice is stored in
+ * `<dir>/ports.json`.
  *
  * Each port is also claimed in `claimsDir`, which all stacks of a user share. Without a claim, two stacks that start at
  * the same time could both find a port free, and the second would talk to the first one's server.
@@ -31,6 +32,7 @@ export async function choosePorts<Name extends string>(
   dir: string,
   claimsDir: string,
   preferred: Record<Name, number>,
+  asked: Partial<Record<Name, number>> = {},
 ): Promise<ChosenPorts<Name>> {
   mkdirSync(claimsDir, { recursive: true });
   const path = join(dir, 'ports.json');
@@ -43,7 +45,8 @@ export async function choosePorts<Name extends string>(
   const ports = {} as Record<Name, number>;
   try {
     for (const name of Object.keys(preferred) as Name[]) {
-      const { port, claim } = await claimFirstFree(claimsDir, [previous[name], preferred[name], ...somePorts()]);
+      const candidates = [asked[name], previous[name], preferred[name], ...somePorts()];
+      const { port, claim } = await claimFirstFree(claimsDir, candidates);
       claims.push(claim);
       ports[name] = port;
     }
