@@ -118,7 +118,9 @@ export async function importDatabase(path: string, options: ServerOptions & { da
   for await (const { item, end } of itemsOf(path, batchEnd)) {
     const [first = item] = batch;
     const fits = batch.length < BATCH_ITEMS && size + (end - batchEnd) <= BATCH_SIZE;
-    if (!fits || first.collection !== item.collection || first.type !== item.type) await sendBatch();
+    // An item that was replaced between two runs of the export is there twice, and a request may name an id once.
+    const isRepeated = batch.some(({ id }) => id === item.id);
+    if (!fits || isRepeated || first.collection !== item.collection || first.type !== item.type) await sendBatch();
     batch.push(item);
     size += end - batchEnd;
     batchEnd = end;
