@@ -21,6 +21,8 @@ const schedule = ({ scheduleMs }: DeliveryPolicy) =>
     .pipe(z.array(z.number().nonnegative()));
 
 const positive = z.coerce.number().int().positive();
+/** A date beyond the year 275,760 is invalid, and MongoDB stores it as 1970: it would remove such records at once. */
+const retentionDays = positive.max(36_500).default(30);
 /** The limit of a quota: a whole number, or `unlimited`. */
 const quota = z
   .string()
@@ -155,7 +157,7 @@ export const settingsSchema = z.object({
 
   POSTBACK_WORKER_VERSIONING: z.enum(['on', 'off']).default('off'),
   POSTBACK_SHUTDOWN_SECONDS: z.coerce.number().nonnegative().default(10),
-  POSTBACK_DELIVERY_RETENTION_DAYS: positive.default(30),
+  POSTBACK_DELIVERY_RETENTION_DAYS: retentionDays,
   POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS: z.coerce.number().nonnegative().default(0),
 
   POSTBACK_CARD_NETWORKS: cardNetworksSchema,
@@ -182,7 +184,7 @@ export const settingsSchema = z.object({
   POSTBACK_OPENAI_MAX_TOKENS: z.coerce.number().int().min(0).default(8_192),
   POSTBACK_JOB_TIME_LIMIT_SECONDS: positive.default(60 * 60),
   POSTBACK_FETCH_TIMEOUT_SECONDS: positive.default(5 * 60),
-  POSTBACK_JOB_RETENTION_DAYS: positive.default(30),
+  POSTBACK_JOB_RETENTION_DAYS: retentionDays,
   POSTBACK_UPLOAD_RETENTION_HOURS: positive.default(24),
 
   POSTBACK_CREWS_DIR: z.string().default(fileURLToPath(new URL('../../crews', import.meta.url))),
@@ -198,7 +200,7 @@ export const settingsSchema = z.object({
         return z.NEVER;
       }
     }),
-  POSTBACK_EXECUTION_RETENTION_DAYS: positive.default(30),
+  POSTBACK_EXECUTION_RETENTION_DAYS: retentionDays,
   POSTBACK_CONNECTOR_MAX_RESOURCES: positive.default(10_000),
   POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES: positive.default(50 * MiB),
   POSTBACK_CONNECTOR_TIMEOUT_SECONDS: positive.default(60),
