@@ -92,7 +92,7 @@ function Form({ kinds, crew, onClose, onDone }) {
           <legend>Scopes</legend>
           ${Object.entries(SCOPES).map(
             ([scope, text]) => html`
-              <label><input type="checkbox" name="scope" value=${scope} checked=${scope === 'read'} /><b>${scope}</b> <span class="muted">${text}</span></label>
+              <label><input type="checkbox" name="scope" value=${scope} defaultChecked=${scope === 'read'} /><b>${scope}</b> <span class="muted">${text}</span></label>
             `,
           )}
         </fieldset>

@@ -36,9 +36,17 @@ export const List = ({ list, rows, empty, ...table }) => html`
   <${Loaded} of=${list} retry=${list.refresh} />
   ${
     rows &&
-    (rows.length === 0
-      ? empty
-      : html`<${Table} ...${table} rows=${rows} /><${Pages} list=${list} next=${list.data.next_cursor} />`)
+    html`
+      ${
+        // The records of a later page may be gone by now. The way back stays.
+        rows.length > 0
+          ? html`<${Table} ...${table} rows=${rows} />`
+          : list.isFirst
+            ? empty
+            : html`<p class="muted">Nothing is left on this page.</p>`
+      }
+      <${Pages} list=${list} next=${list.data.next_cursor} />
+    `
   }
 `;
 

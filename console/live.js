@@ -57,6 +57,8 @@ export function useLive(load, inputs, everyMs = 5_000) {
     const ended = new AbortController();
     let timer = 0;
     let soon = 0;
+    let asked = 0;
+    let shown = 0;
     /** @type {T | undefined} */
     let data;
     const intervalMs = () => {
@@ -67,14 +69,20 @@ export function useLive(load, inputs, everyMs = 5_000) {
       clearTimeout(timer);
       clearTimeout(soon);
       soon = 0;
+      asked += 1;
+      const turn = asked;
+      // Requests overtake each other: one from before a person's action must not undo what the page shows after it.
+      const isLate = () => ended.signal.aborted || turn < shown;
       try {
-        data = await latest.current.load(ended.signal);
-        if (ended.signal.aborted) return;
+        const found = await latest.current.load(ended.signal);
+        if (isLate()) return;
+        data = found;
         setState({ of: identity, data });
       } catch (error) {
-        if (ended.signal.aborted) return;
+        if (isLate()) return;
         setState({ of: identity, data, error: /** @type {Error} */ (error) });
       }
+      shown = turn;
       clearTimeout(timer);
       const ms = intervalMs() * (isStreaming() ? STREAMING_FACTOR : 1);
       if (ms > 0 && !document.hidden) timer = setTimeout(once, ms);

@@ -49,7 +49,7 @@ export function SigningSecret({ path, as = 'api', isConfigured, signs, canDelete
       }
       <${Problem} error=${done ? undefined : generate.error} />
       <div class="decision">
-        <button type="button" onClick=${onGenerate}>${isConfigured === false ? 'Generate a secret' : isConfigured ? 'Rotate the secret' : 'Generate a new secret'}</button>
+        <button type="button" disabled=${generate.busy} onClick=${onGenerate}>${isConfigured === false ? 'Generate a secret' : isConfigured ? 'Rotate the secret' : 'Generate a new secret'}</button>
         <button type="button" class="quiet" onClick=${() => setAsks('set')}>Set my own</button>
         ${canDelete && isConfigured !== false && html`<button type="button" class="quiet" onClick=${() => setAsks('delete')}>Delete the secret</button>`}
       </div>

@@ -78,20 +78,12 @@ export function CopyButton({ text }) {
 }
 
 /** A command, or another text to copy. @param {{ children: string, label?: string }} props */
-export function Command({ children, label = 'Command' }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard?.writeText(children).catch(() => undefined);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_500);
-  };
-  return html`
-    <div class="command">
-      <code tabindex="0" role="region" aria-label=${`${label}: ${children}`}>${children}</code>
-      <button type="button" class="quiet" onClick=${copy}>${copied ? 'Copied' : 'Copy'}</button>
-    </div>
-  `;
-}
+export const Command = ({ children, label = 'Command' }) => html`
+  <div class="command">
+    <code tabindex="0" role="region" aria-label=${`${label}: ${children}`}>${children}</code>
+    <${CopyButton} text=${children} />
+  </div>
+`;
 
 /** @param {{ error: Error | undefined, retry?: () => void }} props */
 export const Problem = ({ error, retry }) =>
@@ -227,6 +219,17 @@ export const Field = ({ label, as = 'input', onInput, onChange, className = '', 
     ${children}
   </label>
 `;
+
+/**
+ * A field whose text counts when it is complete. Each rendering sets the value of an input, so what is typed is kept here: a page
+ * that is read again meanwhile would remove it.
+ * @param {{ value: string } & Parameters<typeof Field>[0]} props
+ */
+export function CompleteField({ value, ...field }) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return html`<${Field} ...${field} value=${typed} onInput=${setTyped} />`;
+}
 
 /** @param {((value: string) => void) | undefined} listener */
 const withValue = (listener) => listener && ((/** @type {any} */ event) => listener(event.target.value));

@@ -68,7 +68,7 @@ export function Deliveries({ parameters }) {
 
 /** @param {{ label: string, name: string, value: string, placeholder?: string }} props */
 const TextFilter = ({ name, ...field }) => html`
-  <${ui.Field} ...${field} spellcheck="false" onChange=${(/** @type {string} */ value) => change({ [name]: value.trim(), id: '' })} />
+  <${ui.CompleteField} ...${field} spellcheck="false" onChange=${(/** @type {string} */ value) => change({ [name]: value.trim(), id: '' })} />
 `;
 
 /** Where webhooks go. */
@@ -152,7 +152,7 @@ function DeliveryDrawer({ path, onChanged }) {
     () => Promise.all([delivery.refresh(), onChanged()]),
   );
   const actions = html`
-    ${data && html`<${ui.WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
+    ${data?.workflow && html`<${ui.WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
     ${data && DELIVERY_STATE_TABLE[data.status].retryable && html`<${ui.ActionButton} className="primary" run=${retry.run}><${Icon} name="retry" />Retry now</${ui.ActionButton}>`}
   `;
   return html`
@@ -284,7 +284,7 @@ function Replay({ onClose, onSent }) {
           <${ui.Select} label="State" value=${filter.status} options=${REPLAYED}
             onChange=${(/** @type {string} */ status) => set({ status })} />
           <${ui.Select} label="Created" value=${filter.hours} options=${PERIODS} onChange=${(/** @type {string} */ hours) => set({ hours })} />
-          <${ui.Field} label="Error code" value=${filter.error_code} placeholder="HTTP_503" spellcheck="false"
+          <${ui.CompleteField} label="Error code" value=${filter.error_code} placeholder="HTTP_503" spellcheck="false"
             onChange=${(/** @type {string} */ code) => set({ error_code: code.trim() })} />
         </div>
         <${ui.Problem} error=${send.error ?? preview.error} />

@@ -1,4 +1,6 @@
 import { JOB_STATUS_TABLE } from 'domain/ai-jobs/states.js';
+import { isFinalState } from 'domain/state-machine.js';
+import { DELIVERY_STATE_TABLE } from 'domain/webhooks/states.js';
 import { call, withQuery } from '../api.js';
 import { DeliveryRows } from '../delivery-rows.js';
 import { duration } from '../format.js';
@@ -81,7 +83,11 @@ function JobDrawer({ id, onChanged }) {
       return { found, callbacks: /** @type {Schemas['Delivery'][]} */ (deliveries) };
     },
     [id],
-    (data) => (data?.found.finished_at ? 0 : 1_500),
+    (data) => {
+      if (!data?.found.finished_at) return 1_500;
+      // The callback is sent after the job has ended.
+      return data.callbacks.every(({ status }) => isFinalState(DELIVERY_STATE_TABLE, status)) ? 0 : 4_000;
+    },
   );
   const request = useLive(
     async (signal) => /** @type {Schemas['JobInput']} */ (await call('GET', `${path}/input`, { signal })),

@@ -76,7 +76,7 @@ export function RegistrationForm({ registration, onSaved, onCancel }) {
       }
       <${ui.Problem} error=${save.error} />
       <div class="decision">
-        <button type="submit" class="primary">${registered ? 'Save' : 'Register'}</button>
+        <button type="submit" class="primary" disabled=${save.busy}>${registered ? 'Save' : 'Register'}</button>
         ${onCancel && html`<button type="button" class="quiet" onClick=${onCancel}>Cancel</button>`}
       </div>
       ${!registered && html`<p class="muted">To try it without a server of your own: <code>./postback listen --register</code></p>`}
