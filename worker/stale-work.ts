@@ -6,6 +6,7 @@ import type { SharedDependencies } from '../runtime/dependencies.js';
 import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import type { StaleRecords } from '../storage/queries.js';
+import { applyConnector } from '../temporal/connectors/apply-connector.js';
 import type { Starters } from '../temporal/starters.js';
 
 const idOf = ({ _id }: { _id: string }): string => _id;
@@ -90,10 +91,7 @@ export function listStaleWork(stores: SharedDependencies, starters: Starters): R
     connectors: staleWork({
       records: stores.connectors.stale,
       idOf,
-      async start(connector) {
-        await starters.applyConnector(connector);
-        await stores.connectors.markApplied(connector);
-      },
+      start: (connector) => applyConnector({ connectors: stores.connectors, starters }, connector),
     }),
     authentications: staleWork({ records: stores.authentications.stale, idOf, start: starters.startExpiry }),
     replays: staleWork({ records: stores.replays.stale, idOf, start: starters.startReplay }),

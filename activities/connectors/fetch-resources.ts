@@ -113,8 +113,9 @@ export function createResourceFetcher(deps: ResourceFetcherDependencies) {
   ): Promise<FetchedResource> {
     const { _id, key, item_id } = resource;
     try {
-      // Only a version whose content was read may be reported as unchanged.
-      const validators = resource.hash === null ? {} : { etag: resource.etag, last_modified: resource.last_modified };
+      // Only a version whose content was read may be reported as unchanged, and where links are followed, whose links were.
+      const isRead = resource.hash !== null && (resource.links !== undefined || !followsLinks(target.connector));
+      const validators = isRead ? { etag: resource.etag, last_modified: resource.last_modified } : {};
       const fetched = await source.fetch({ key, ...validators }, target.path, signal);
       if (fetched.state === 'unchanged') return { resource, result: unchanged(resource, {}) };
       if (fetched.state === 'gone') {
@@ -164,6 +165,11 @@ export function createResourceFetcher(deps: ResourceFetcherDependencies) {
       },
     };
   }
+}
+
+/** Whether the links of pages lead to further resources. */
+export function followsLinks({ settings }: Pick<ConnectorRecord, 'settings'>): boolean {
+  return 'follow_links' in settings && settings.follow_links;
 }
 
 /** Content that was rejected for its format stays rejected while it is unchanged. */

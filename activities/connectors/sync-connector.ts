@@ -23,7 +23,7 @@ import type { ContentStarters } from '../../temporal/content/starters.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { asActivityFailure, type ClientError } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
-import { createResourceFetcher, type ResourceFetcherDependencies } from './fetch-resources.js';
+import { createResourceFetcher, followsLinks, type ResourceFetcherDependencies } from './fetch-resources.js';
 import { type ItemRemovalDependencies, removeItemsOf } from './remove-connector.js';
 
 export interface SyncDependencies extends ResourceFetcherDependencies, ItemRemovalDependencies {
@@ -50,6 +50,8 @@ const FETCH_BATCH = 20;
 const REMOVE_BATCH = 100;
 /** Listed resources written in one transaction. */
 const WRITE_BATCH = 500;
+/** Steps of one listing. Thousands of sitemaps, or a million objects, take fewer; a server can send pages without end. */
+const MAX_LISTING_STEPS = 20_000;
 
 /** The steps of a sync. Progress is stored in MongoDB, so each step can be repeated, and histories hold ids and counts. */
 export function createSyncActivities(deps: SyncDependencies) {
@@ -66,8 +68,10 @@ export function createSyncActivities(deps: SyncDependencies) {
     listResources: (ref: StartedSync): Promise<boolean> =>
       syncStep(async (signal) => {
         const connector = await requireRunning(ref);
-        const { cursor, listed } = connector.sync!;
+        const { cursor, listed, steps } = connector.sync!;
         if (listed) return false;
+        // Pages that list nothing new never reach the limit of resources.
+        if (steps >= MAX_LISTING_STEPS) throw new SourceError('TOO_LARGE', 'The listing has too many pages.');
         const database = await databases.requireForOrg(ref.org, connector.database).catch(() => null);
         if (database?._id !== connector.database_id) throw new SourceError('DATABASE_NOT_FOUND');
         const page = await deps.scratch.use((folder) =>
@@ -188,12 +192,11 @@ export function createSyncActivities(deps: SyncDependencies) {
 
 /** The pages that a page links to, unless they are too far from the start. */
 function linksOf(
-  { kind, settings }: ConnectorRecord,
+  connector: ConnectorRecord,
   { depth, links: knownLinks }: ConnectorResourceRecord,
   links: readonly string[] | undefined = knownLinks,
 ): SeenResource[] {
-  if (kind !== 'web' || !('follow_links' in settings)) return [];
-  if (!settings.follow_links || depth >= settings.max_depth) return [];
+  if (!followsLinks(connector) || depth >= (connector.settings as WebSettings).max_depth) return [];
   return (links ?? []).map((key) => ({ key, depth: depth + 1 }));
 }
 

@@ -10,6 +10,7 @@ import { ServiceError } from '../../domain/errors.js';
 import { newConnectorId } from '../../domain/ids.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
+import { applyConnector } from '../../temporal/connectors/apply-connector.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import { plainOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
@@ -29,7 +30,7 @@ const deleteQuerySchema = z.object({
 /** Creating, reading, changing and deleting connectors. */
 export function connectorRoutes(deps: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/connectors' });
-  const { connectors, databases, idempotencyKeys, outbound, starters } = deps;
+  const { connectors, databases, idempotencyKeys, outbound } = deps;
 
   router.post(
     '/',
@@ -161,10 +162,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
 
   /** Makes the schedule in Temporal match the record. */
   async function applySchedule(connector: ConnectorRecord): Promise<void> {
-    await startOrDefer(deps.log, 'schedule', { connector: connector._id }, async () => {
-      await starters.applyConnector(connector);
-      await connectors.markApplied(connector);
-    });
+    await startOrDefer(deps.log, 'schedule', { connector: connector._id }, () => applyConnector(deps, connector));
   }
 }
 

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { CONNECTOR_KINDS, scheduleSchema } from '../../domain/connectors/connectors.js';
 import { SYNC_STATUSES } from '../../domain/connectors/states.js';
-import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
-import type { ConnectorResourceRecord } from '../../storage/connectors/resources.js';
+import type { ListedConnector } from '../../storage/connectors/connectors.js';
+import type { FailingResource } from '../../storage/connectors/resources.js';
 import { listSchema } from '../pagination.js';
 import { pickFields } from '../pick-fields.js';
 
@@ -91,7 +91,7 @@ export const connectorDeletedSchema = z.object({
 });
 
 /** A connector without its credentials. */
-export function describeConnector(record: ConnectorRecord) {
+export function describeConnector(record: ListedConnector) {
   return pickFields(connectorSchema, {
     ...record,
     id: record._id,
@@ -101,7 +101,7 @@ export function describeConnector(record: ConnectorRecord) {
 }
 
 /** A resource whose last fetch has failed. */
-export function describeFailedResource({ key, item_id, error }: ConnectorResourceRecord) {
+export function describeFailedResource({ key, item_id, error }: FailingResource) {
   return {
     resource: key,
     item_id,

@@ -1,4 +1,5 @@
 import Router from '@koa/router';
+import { applyConnector } from '../../temporal/connectors/apply-connector.js';
 import { plainOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
 import { type ListOrder, pageQuery, readPage } from '../pagination.js';
@@ -34,7 +35,7 @@ export function syncRoutes(deps: Dependencies): Router<RequestState> {
       async (ctx, { respond }) => {
         const connector = await requireConnector(deps, ctx);
         // The schedule may not exist yet.
-        if (connector.pending) await starters.applyConnector(connector);
+        if (connector.pending) await applyConnector(deps, connector);
         const { running } = await starters.describeSchedule(connector);
         if (!running) await starters.triggerSync(connector);
         const message = running ? 'A sync is already running.' : 'A sync has been started.';

@@ -83,8 +83,9 @@ export function createWebSource(settings: WebSettings, tools: SourceTools, wait:
         filename: filenameOf(url, type),
         url,
         ...validatorsOf(response.headers),
-        ...(settings.follow_links && HTML.test(type)
-          ? { links: await parser.parse('links', { path, url }, signal) }
+        // None, unlike unknown: a page without links need not be read again for its links.
+        ...(settings.follow_links
+          ? { links: HTML.test(type) ? await parser.parse('links', { path, url }, signal) : [] }
           : {}),
       };
     },

@@ -75,6 +75,9 @@ export interface Validators {
 
 export type Connectors = ReturnType<typeof createConnectors>;
 
+/** A connector without its latest sync. */
+export type ListedConnector = Omit<ConnectorRecord, 'sync'>;
+
 /** A change to a connector; absent fields do not change. */
 export interface ConnectorChange {
   settings?: ConnectorSettings;
@@ -123,9 +126,11 @@ export function createConnectors({ connectors, now }: Access<'connectors' | 'now
       return connectors.forOrg(org).findOne({ _id: id });
     },
 
-    /** @returns one page, newest first */
-    listForOrg(org: string, page: PageQuery): Promise<ConnectorRecord[]> {
-      return newestFirst(connectors.forOrg(org), { deleted_at: null }, page).toArray();
+    /** @returns one page, newest first, without the syncs: the cursor of one can take 10 MB */
+    listForOrg(org: string, page: PageQuery): Promise<ListedConnector[]> {
+      return newestFirst(connectors.forOrg(org), { deleted_at: null }, page)
+        .project<ListedConnector>({ sync: 0 })
+        .toArray();
     },
 
     /**
@@ -165,9 +170,13 @@ export function createConnectors({ connectors, now }: Access<'connectors' | 'now
       await connectors.forOrg(org).updateMany({ database_id: _id, deleted_at: null }, deletion(now(), false));
     },
 
-    /** Records that Temporal knows this state of the connector. After a later change it stays pending. */
-    async markApplied({ _id, org, updated_at }: ConnectorRecord): Promise<void> {
-      await connectors.forOrg(org).updateOne({ _id, updated_at }, { $set: { pending: false } });
+    /**
+     * Records that Temporal knows this state of the connector.
+     * @returns false when it was changed or removed since
+     */
+    async markApplied({ _id, org, updated_at }: ConnectorRecord): Promise<boolean> {
+      const result = await connectors.forOrg(org).updateOne({ _id, updated_at }, { $set: { pending: false } });
+      return result.matchedCount === 1;
     },
 
     /** Connectors whose latest change Temporal may not know. */

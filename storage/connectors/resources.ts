@@ -33,6 +33,12 @@ export interface ConnectorResourceRecord extends Validators {
 
 export type ConnectorResources = ReturnType<typeof createConnectorResources>;
 
+/** A resource whose last fetch has failed. */
+export type FailingResource = Pick<ConnectorResourceRecord, '_id' | 'key' | 'item_id' | 'error'>;
+
+/** A resource to remove. */
+export type RemovableResource = Pick<ConnectorResourceRecord, '_id' | 'item_id'>;
+
 /** A resource in a listing. */
 export interface SeenResource {
   key: string;
@@ -55,7 +61,10 @@ export interface ResourceResult
 /** Value of `sync` for resources that no longer exist, which are removed even after an incomplete listing. */
 const GONE = 0;
 
-/** The resources of connectors: the outcome of each in its last sync, and the validators for its next fetch. */
+/**
+ * The resources of connectors: the outcome of each in its last sync, and the validators for its next fetch. The links of one page
+ * can take 2 MB, so only resources that are due are read whole.
+ */
 export function createConnectorResources({ connectorResources: resources, now }: Access<'connectorResources' | 'now'>) {
   return {
     /**
@@ -74,6 +83,12 @@ export function createConnectorResources({ connectorResources: resources, now }:
       const stored = await resources
         .forOrg(ref.org)
         .find({ _id: { $in: [...ids.keys()] } }, { session: tx, ...BY_ID })
+        .project<Pick<ConnectorResourceRecord, '_id' | 'sync' | 'etag' | 'hash' | 'error'>>({
+          sync: 1,
+          etag: 1,
+          hash: 1,
+          error: 1,
+        })
         .toArray();
       const storedById = new Map(stored.map((resource) => [resource._id, resource]));
       const writes = [...ids].flatMap(([_id, { key, depth, etag }]) => {
@@ -161,17 +176,23 @@ export function createConnectorResources({ connectorResources: resources, now }:
       { connector, org, sync }: StartedSync,
       complete: boolean,
       limit: number,
-    ): Promise<ConnectorResourceRecord[]> {
+    ): Promise<RemovableResource[]> {
       return resources
         .forOrg(org)
         .find({ connector, sync: { $lt: complete ? sync : GONE + 1 } })
+        .project<RemovableResource>({ item_id: 1 })
         .limit(limit)
         .toArray();
     },
 
     /** @returns resources in any state, to remove those of a deleted connector */
-    listAny({ org, connector }: SyncRef, limit: number): Promise<ConnectorResourceRecord[]> {
-      return resources.forOrg(org).find({ connector }).limit(limit).toArray();
+    listAny({ org, connector }: SyncRef, limit: number): Promise<RemovableResource[]> {
+      return resources
+        .forOrg(org)
+        .find({ connector })
+        .project<RemovableResource>({ item_id: 1 })
+        .limit(limit)
+        .toArray();
     },
 
     async remove(org: string, ids: readonly string[], tx?: ClientSession): Promise<void> {
@@ -188,8 +209,10 @@ export function createConnectorResources({ connectorResources: resources, now }:
     },
 
     /** @returns one page of the resources whose last fetch failed, by id */
-    listFailing({ org, connector }: SyncRef, page: PageQuery): Promise<ConnectorResourceRecord[]> {
-      return pageById(resources.forOrg(org), { connector, 'error.code': { $exists: true } }, page, 1).toArray();
+    listFailing({ org, connector }: SyncRef, page: PageQuery): Promise<FailingResource[]> {
+      return pageById(resources.forOrg(org), { connector, 'error.code': { $exists: true } }, page, 1)
+        .project<FailingResource>({ key: 1, item_id: 1, error: 1 })
+        .toArray();
     },
   };
 }

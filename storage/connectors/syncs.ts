@@ -66,19 +66,26 @@ export function createConnectorSyncs({ connectors, now }: Access<'connectors' | 
       return result.matchedCount === 1;
     },
 
-    /** Finishes the sync. @param listing validators for the next listing */
+    /** Finishes the sync. @param listing validators for the next listing, unless the connector was changed meanwhile */
     async end(ref: StartedSync, outcome: SyncOutcome, counts: SyncCounts, listing: Validators): Promise<void> {
-      await connectors.forOrg(ref.org).updateOne(running(ref), {
-        $set: {
-          'sync.status': outcome.status,
-          'sync.finished_at': now(),
-          'sync.error_code': outcome.error_code ?? null,
-          'sync.error_message': outcome.error_message ?? null,
-          'sync.cursor': null,
-          'sync.counts': counts,
-          listing,
+      const ended: Partial<SyncRecord> = {
+        status: outcome.status,
+        finished_at: now(),
+        error_code: outcome.error_code ?? null,
+        error_message: outcome.error_message ?? null,
+        cursor: null,
+        counts,
+      };
+      // Settings that were changed since the sync began may name another source, about which the validators say nothing.
+      const isChanged = { $gt: ['$updated_at', '$sync.started_at'] };
+      await connectors.forOrg(ref.org).updateOne(running(ref), [
+        {
+          $set: {
+            sync: { $mergeObjects: ['$sync', { $literal: ended }] },
+            listing: { $cond: [isChanged, { $literal: {} }, { $literal: listing }] },
+          },
         },
-      });
+      ]);
     },
   };
 }

@@ -24,7 +24,8 @@ export async function readSitemap({ path, url }: { path: string; url: string }):
   const sitemaps = new Set<string>();
   const add = (to: Set<string>, entry: string, max: number) => {
     const target = entry.length > MAX_URL ? undefined : sameSiteUrl(entry, url);
-    if (target === undefined) return;
+    // Percent-encoding makes an address up to nine times as long, and the cursor has to fit into a record.
+    if (target === undefined || target.length > MAX_URL) return;
     if (to.size === max && !to.has(target)) throw new SourceError('TOO_LARGE', `It lists more than ${max} addresses.`);
     to.add(target);
   };
