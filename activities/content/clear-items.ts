@@ -26,6 +26,8 @@ export interface ClearRemovalDependencies extends ClearItemsDependencies {
 
 /** Items cleared at a time, which is one commit of the search index. */
 const PAGE = 100;
+/** Chunks removed at a time: large items have thousands each, and MongoDB takes no command with the ids of 330,000. */
+const CHUNKS = 10_000;
 
 /**
  * Deletes the index rows, chunks and graph of versions of items. Files are deleted by the caller.
@@ -37,10 +39,11 @@ export async function clearItems(
   versions: readonly VersionRange[],
 ): Promise<void> {
   const chunkIds = (await Promise.all(versions.map((range) => chunks.listIds(database._id, range)))).flat();
-  if (chunkIds.length > 0) {
+  for (let from = 0; from < chunkIds.length; from += CHUNKS) {
+    const ids = chunkIds.slice(from, from + CHUNKS);
     // Index rows are found by the ids of their chunks, so they go first.
-    await removeRows(stores, database, chunkIds);
-    await chunks.remove(database._id, chunkIds);
+    await removeRows(stores, database, ids);
+    await chunks.remove(database._id, ids);
   }
   await Promise.all(versions.map((range) => graph.remove(database._id, range)));
 }

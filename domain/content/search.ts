@@ -61,6 +61,8 @@ export interface SearchRequest {
   type?: ItemType;
   /** Only these items; an empty list matches no row. */
   sources?: readonly SourceFilter[];
+  /** Not these items. */
+  without?: readonly SourceFilter[];
   /** Only items with matching metadata. */
   metadata?: MetadataFilter;
   limit: number;
@@ -102,9 +104,9 @@ export interface SearchIndex {
   clear(table: string): Promise<void>;
   exists(table: string): Promise<boolean>;
   /**
-   * Deletes the rows with the chunk ids in `remove`, then adds rows. Adding alone is much cheaper, so `remove` should contain
-   * only rows that may exist: of an earlier version, or of an earlier attempt at this write. Concurrent calls for one table
-   * share a commit. Resolves when searches of every process see the rows.
+   * Deletes the rows with the chunk ids in `remove`, then adds rows. A row in both is replaced: a search finds it before or
+   * after. Adding alone is much cheaper, so `remove` should contain only rows that may exist: of an earlier version, or of an
+   * earlier attempt at this write. Concurrent calls for one table share a commit. Resolves when searches of every process see the rows.
    */
   write(table: string, rows: readonly IndexRow[], remove?: readonly string[]): Promise<void>;
   /**

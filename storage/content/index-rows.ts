@@ -66,6 +66,9 @@ export async function removeRows(
   }
 }
 
+/** Chunks in memory at a time: the largest item has thousands, and several clients may change it at once. */
+const PAGE = 512;
+
 /** The stores that a refresh reads and writes. */
 export interface IndexRowsStores extends IndexStores {
   items: Pick<Items, 'getByKey'>;
@@ -109,11 +112,16 @@ async function writeRows({ databaseIndexes, chunks, index }: IndexRowsStores, it
   const database = await databaseIndexes.getById({ _id: item.database_id, org: item.org });
   if (item.served_version === null || !database) return [];
   const ref = { item: item._id, database_id: item.database_id, version: item.served_version };
-  let ids: string[] = [];
+  const ids = new Set<string>();
   for (const generation of generationsOf(database)) {
-    const found = await chunks.listEmbedded(ref, generation.generation);
-    ids = found.map(({ _id }) => _id);
-    await index.write(tableOf(database._id, generation), rowsOf(asServed(item), found, database.metadata_schema), ids);
+    const table = tableOf(database._id, generation);
+    for (let from = 0; ; from += PAGE) {
+      const found = await chunks.listEmbedded(ref, generation.generation, from, PAGE);
+      const page = found.map(({ _id }) => _id);
+      for (const id of page) ids.add(id);
+      await index.write(table, rowsOf(asServed(item), found, database.metadata_schema), page);
+      if (found.length < PAGE) break;
+    }
   }
-  return ids;
+  return [...ids];
 }

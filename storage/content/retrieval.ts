@@ -26,7 +26,15 @@ import type { GraphStore } from './graph.js';
 import type { Items } from './items.js';
 import { readPassages, withoutNeighbours } from './passages.js';
 import { createHighlighter } from './search-index/highlights.js';
-import { itemsOf, type RankedHit, type Result, readServed, type ServedHitsDependencies, SPARE } from './served-hits.js';
+import {
+  type Best,
+  itemsOf,
+  type RankedHit,
+  type Result,
+  readServed,
+  type ServedHitsDependencies,
+  SPARE,
+} from './served-hits.js';
 
 /** A query as a client sends it. */
 export interface QueryRequest {
@@ -184,14 +192,20 @@ export function createRetrieval(deps: RetrievalDependencies) {
   }
 
   /**
-   * Searches again for versions that became served after the search, and deeper when too few hits are served. A version that
-   * is missing twice does not match the query.
+   * Searches again for versions that became served after the search. When too few hits are served, it searches deeper, and
+   * without the items that no query can find: a large one can have more of the first hits than any search reads. A version
+   * that is missing twice does not match the query.
    */
   async function search(database: QueriedDatabase, question: QueryRequest, request: SearchRequest) {
     const missing = new Set<string>();
+    const hidden: Best['hidden'] = [];
     let reranker = question.mode === 'hybrid' ? deps.reranker : null;
     for (let searches = 1, { limit } = request; ; searches += 1) {
-      const found = await deps.index.search(tableOf(database._id, database.index), { ...request, limit });
+      const found = await deps.index.search(tableOf(database._id, database.index), {
+        ...request,
+        ...(hidden.length > 0 ? { without: filtersOf(hidden) } : {}),
+        limit,
+      });
       const again = reranker && (await rankAgain(reranker, database, question.query, found));
       // Once per query, so that a slow server delays a query by one time limit.
       if (!again) reranker = null;
@@ -201,7 +215,9 @@ export function createRetrieval(deps: RetrievalDependencies) {
       const tooFew = result.unserved > 0 && result.best.length < question.max_results && hits.length === limit;
       if (searches === MAX_SEARCHES || !(switched || tooFew)) return result;
       for (const version of result.missing) missing.add(version);
-      if (tooFew) limit *= DEEPER;
+      if (!tooFew) continue;
+      hidden.push(...result.hidden);
+      limit *= DEEPER;
     }
   }
 
@@ -241,11 +257,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
   ): Promise<SourceFilter[] | undefined> {
     if (!ids) return undefined;
     if (collections) return [{ ids }];
-    const byCollection = new Map<string, string[]>();
-    for (const { collection, id } of await deps.items.listByIds(database, ids)) {
-      byCollection.set(collection, [...(byCollection.get(collection) ?? []), id]);
-    }
-    return [...byCollection].map(([collection, members]) => ({ collection, ids: members }));
+    return filtersOf(await deps.items.listByIds(database, ids));
   }
 
   /** Reorders hits by the weights of collections, by recency and by ratings, which change their scores. */
@@ -299,6 +311,12 @@ export function createRetrieval(deps: RetrievalDependencies) {
     if (!graph_context || ids.length === 0) return NO_GRAPH;
     return deps.graph.graphAround(database._id, itemsOf(ids), ids, MAX_GRAPH);
   }
+}
+
+/** @returns a filter for each collection that has some of the items */
+function filtersOf(items: readonly { collection: string; id: string }[]): SourceFilter[] {
+  const byCollection = Map.groupBy(items, ({ collection }) => collection);
+  return [...byCollection].map(([collection, own]) => ({ collection, ids: own.map(({ id }) => id) }));
 }
 
 function missingModelMessage({ index }: Pick<QueriedDatabase, 'index'>): string {

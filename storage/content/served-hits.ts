@@ -25,6 +25,8 @@ export interface Best {
   best: Result[];
   /** Hits that would be among the best, but whose version is not served. */
   unserved: number;
+  /** Their items that no query can find: in progress for the first time, or deleted. */
+  hidden: { collection: string; id: string }[];
   /** Versions that are served but not among the hits, which have only earlier versions of their items. */
   missing: string[];
 }
@@ -47,6 +49,7 @@ export async function readServed(
 ): Promise<Best> {
   const found = new Map<string, Result>();
   const items = new Map<string, ItemRecord | null>();
+  const hidden = new Map<string, Best['hidden'][number]>();
   let unserved = 0;
   for (let start = 0; start < hits.length && found.size < limit; start += limit + SPARE) {
     const batch = hits.slice(start, start + limit + SPARE);
@@ -60,10 +63,19 @@ export async function readServed(
       const item = items.get(key);
       if (chunk && item?.served_version === version) {
         if (!found.has(chunk_id)) found.set(chunk_id, { chunk, item: asServed(item), hit });
-      } else unserved += 1;
+      } else {
+        unserved += 1;
+        if (chunk && (item?.served_version ?? null) === null)
+          hidden.set(key, { collection: chunk.collection, id: chunk.source_id });
+      }
     }
   }
-  return { best: [...found.values()].slice(0, limit), unserved, missing: missingVersions(hits, items) };
+  return {
+    best: [...found.values()].slice(0, limit),
+    unserved,
+    hidden: [...hidden.values()],
+    missing: missingVersions(hits, items),
+  };
 }
 
 async function readItems(

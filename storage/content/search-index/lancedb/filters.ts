@@ -15,11 +15,12 @@ export function literal(value: string): string {
  * @returns SQL, or null without restrictions. An empty list of collections or sources matches no row
  */
 export function filterOf(request: SearchRequest, columns: ReadonlySet<string>): string | null {
-  const { collections, type, sources, metadata } = request;
+  const { collections, type, sources, without, metadata } = request;
   const parts: string[] = [];
   if (collections) parts.push(oneOf('collection', collections));
   if (type) parts.push(`type = ${literal(type)}`);
   if (sources) parts.push(sourcesPredicate(sources));
+  if (without) parts.push(`NOT ${sourcesPredicate(without)}`);
   if (metadata) parts.push(metadataPredicate(metadata, columns));
   return parts.length === 0 ? null : parts.join(' AND ');
 }

@@ -12,7 +12,7 @@ import { predicatesOf } from './filters.js';
 import { ensureTextIndex, hasUnindexedRows, optimizeTable } from './maintenance.js';
 import { searchTable, warmTable } from './query.js';
 import { createRowReader } from './rows.js';
-import { columnsOf, dimensionsOf, fieldsFor, firstRow } from './schema.js';
+import { columnsOf, dimensionsOf, fieldsFor, firstRow, withEmptyColumns } from './schema.js';
 
 export interface LanceIndexOptions {
   /** A folder, or a location in a bucket. */
@@ -104,11 +104,16 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       await opened.compaction?.catch(() => undefined);
       await leases?.whenShared(opened.table.name);
     }
-    for (const predicate of predicatesOf(remove)) await retryConflicts(() => opened.table.delete(predicate));
-    if (rows.length > 0) {
-      const dimensions = await fitColumns(opened.table, rows);
-      await retryConflicts(() => opened.table.add(columnsOf(rows, dimensions)));
-    }
+    const dimensions = rows.length > 0 ? await fitColumns(opened.table, rows) : null;
+    const removed = new Set(remove);
+    const replacing = new Map(rows.flatMap((row) => (removed.has(row.chunk_id) ? [[row.chunk_id, row] as const] : [])));
+    // In one commit, because a search between a removal and an addition would miss rows that are served.
+    const replaced = await replaceRows(opened.table, [...replacing.values()], dimensions);
+    const isReplaced = (id: string) => replaced && replacing.has(id);
+    for (const predicate of predicatesOf(remove.filter((id) => !isReplaced(id))))
+      await retryConflicts(() => opened.table.delete(predicate));
+    const added = rows.filter(({ chunk_id }) => !isReplaced(chunk_id));
+    if (added.length > 0) await retryConflicts(() => opened.table.add(columnsOf(added, dimensions)));
     opened.commits += 1;
     opened.rows += rows.length;
     if (!opened.compaction && (opened.commits >= COMPACT_AFTER.commits || opened.rows >= COMPACT_AFTER.rows))
@@ -237,6 +242,20 @@ function connectionOptions(location: string | S3Location): { uri: string; storag
     ...(endpoint && { awsEndpoint: endpoint, allowHttp: String(endpoint.startsWith('http:')) }),
   };
   return { uri: `s3://${bucket}/${prefix}`, storageOptions };
+}
+
+/**
+ * Replaces the rows with these chunk ids, and adds those that the table lacks.
+ * @param rows each with an id of its own
+ * @returns false when the table had one of them twice, as two runs of one write leave them: it is still there twice
+ */
+async function replaceRows(table: Table, rows: readonly IndexRow[], dimensions: number | null): Promise<boolean> {
+  if (rows.length === 0) return true;
+  const written = await retryConflicts(async () => {
+    const columns = withEmptyColumns(columnsOf(rows, dimensions), await table.schema());
+    return table.mergeInsert('chunk_id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(columns);
+  });
+  return written.numUpdatedRows + written.numInsertedRows === rows.length;
 }
 
 /**

@@ -9,7 +9,7 @@ import { languageColumn, rangeColumn } from '../columns.js';
 
 // Loaded with require, as LanceDB does, because LanceDB accepts only objects of that copy's classes.
 const arrow: typeof Arrow = createRequire(import.meta.url)('apache-arrow');
-const { Bool, Field, FixedSizeList, Float32, Float64, List, Schema, Utf8 } = arrow;
+const { Bool, DataType, Field, FixedSizeList, Float32, Float64, List, Schema, Utf8 } = arrow;
 
 /**
  * The index of terms, which are divided by spaces and compared as they are: `analysis.ts` makes them. It has no positions:
@@ -91,6 +91,20 @@ export function columnsOf(rows: readonly IndexRow[], dimensions: number | null):
     columns.vector = vectorColumn(rows, field.type as Arrow.FixedSizeList<Arrow.Float32>);
   }
   return new arrow.Table(new Schema(fields), columns);
+}
+
+/** @returns the columns, and empty ones that only the table has: a row that is replaced must not keep its values there */
+export function withEmptyColumns(columns: Arrow.Table, { fields }: Arrow.Schema): Arrow.Table {
+  const present = new Set(columns.schema.fields.map(({ name }) => name));
+  const missing = fields.filter(({ name }) => !present.has(name));
+  const all: Record<string, Arrow.Vector> = {};
+  for (const { name } of columns.schema.fields) all[name] = columns.getChild(name)!;
+  for (const { name, type } of missing) {
+    // Arrow for JavaScript leaves out the bytes of booleans that are all null, and LanceDB needs them.
+    const values = new Array(columns.numRows).fill(DataType.isBool(type) ? false : null);
+    all[name] = arrow.vectorFromArray<Arrow.DataType>(values, type);
+  }
+  return new arrow.Table(new Schema([...columns.schema.fields, ...missing]), all);
 }
 
 function vectorColumn(rows: readonly IndexRow[], type: Arrow.FixedSizeList<Arrow.Float32>): Arrow.Vector {

@@ -15,11 +15,12 @@ const RANGES: Record<Comparison, string> = { '>': 'gt', '>=': 'gte', '<': 'lt', 
  * @returns queries that a row must match all. An empty list of collections or sources matches no row
  */
 export function filtersOf(request: SearchRequest): Query[] {
-  const { collections, type, sources, metadata } = request;
+  const { collections, type, sources, without, metadata } = request;
   return [
     ...(collections ? [oneOf('collection', collections)] : []),
     ...(type ? [{ term: { type } }] : []),
     ...(sources ? [anyOf(sources.map(sourceQuery))] : []),
+    ...(without ? [{ bool: { must_not: without.map(sourceQuery) } }] : []),
     ...(metadata ? [metadataQuery(metadata)] : []),
   ];
 }

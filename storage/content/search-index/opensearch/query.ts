@@ -11,6 +11,8 @@ import { roundedUnitVector, vectorOf } from './vector-form.js';
 
 /** Nearest vectors that the graph is asked for, as a multiple of the hits: the last of few are often not the nearest. */
 const CANDIDATES = 3;
+/** Hits, and nearest vectors, that OpenSearch returns at most (`index.max_result_window`, and the limit of `k`). */
+const MAX_HITS = 10_000;
 /** Terms of a query. OpenSearch accepts 1,024 clauses, with those of the filters. */
 const MAX_TERMS = 800;
 /** A search takes milliseconds. A client would not wait for two attempts of this length. */
@@ -74,7 +76,8 @@ async function byVector(
   if (!unit) return [];
   // The filter inside the query, so that a narrow filter still gets enough rows.
   const restricted = filter.length === 0 ? {} : { filter: { bool: { filter } } };
-  const query = { knn: { vector: { vector: unit, k: limit * CANDIDATES, ...restricted } } };
+  const k = Math.min(limit * CANDIDATES, MAX_HITS);
+  const query = { knn: { vector: { vector: unit, k, ...restricted } } };
   const hits = await hitsOf(searched, query, limit, ['vector_bytes']);
   return hits.map((hit) => ({
     ...searchHit(hit),
@@ -85,7 +88,7 @@ async function byVector(
 }
 
 async function hitsOf({ client, alias }: SearchedIndex, query: Query, size: number, fields: string[]): Promise<Hit[]> {
-  const body = { query, size, _source: fields.length > 0 && fields, track_total_hits: false };
+  const body = { query, size: Math.min(size, MAX_HITS), _source: fields.length > 0 && fields, track_total_hits: false };
   const response = await client.search({ index: alias, body }, TIMEOUT);
   return response.body.hits.hits as unknown as Hit[];
 }
