@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type DetectKind, ExtractionError, type FileKind, HEAD_BYTES } from '../domain/extraction.js';
-import type { FileStore } from '../domain/file-store.js';
+import type { FileOwner, FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { FormFields, KnownFields } from './form-fields.js';
@@ -27,7 +27,7 @@ export interface ReceivedForm<Kind = FileKind> {
   fields: FormFields;
   files: UploadedFile<FileReceipt<Kind>>[];
   received: {
-    /** Ids of the files that are not removed at the end of the request; `all` while their owners are unknown. */
+    /** Ids of the files that a record owns, which are not removed at the end of the request; `all` while that is unknown. */
     kept: ReadonlySet<string> | 'all';
   };
 }
@@ -41,7 +41,7 @@ export interface FormDependencies<Kind = FileKind> {
 
 /**
  * Receives a form, works on it once per `Idempotency-Key`, and finally removes the files that the work has not declared as
- * kept.
+ * kept, and claims the others.
  * @param batch id of the files of this request
  */
 export async function receiveForm<Kind>(
@@ -65,8 +65,20 @@ export async function receiveForm<Kind>(
     await respondOnce(ctx, deps.idempotencyKeys, () => contentOf(fields, files), once);
   } finally {
     const { kept } = received;
-    if (kept !== 'all') await Promise.all(ids.filter((id) => !kept.has(id)).map((id) => deps.files.remove(id)));
+    // The outcome of the request is known, whatever fails here: the reconciler repeats it for files that are not claimed.
+    if (kept !== 'all') await settleFiles(deps.files, owner, ids, kept).catch(() => undefined);
   }
+}
+
+/** Removes first, because a claim is for all files of the request, and nobody looks for claimed files again. */
+async function settleFiles(
+  files: FileStore,
+  owner: FileOwner,
+  ids: readonly string[],
+  kept: ReadonlySet<string>,
+): Promise<void> {
+  await Promise.all(ids.filter((id) => !kept.has(id)).map((id) => files.remove(id)));
+  if (kept.size > 0) await files.claim(owner);
 }
 
 /** Streams a file into the file store and detects what it is. */

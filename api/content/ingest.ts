@@ -2,7 +2,6 @@ import Router from '@koa/router';
 import type { z } from 'zod';
 import { ingestFieldsSchema, ingestFormSchema, ingestTextsSchema } from '../../domain/content/ingest.js';
 import { ServiceError } from '../../domain/errors.js';
-import type { FileOwner } from '../../domain/file-store.js';
 import { newBatchId } from '../../domain/ids.js';
 import type { DatabaseRecord, Databases } from '../../storage/content/databases.js';
 import type { ExistingItem } from '../../storage/content/item-queue.js';
@@ -31,7 +30,6 @@ interface ReceivedRequest {
   /** Reads its items. @throws ServiceError VALIDATION_ERROR that names the invalid field */
   drafts(): Promise<Draft[]>;
   received: ReceivedForm['received'];
-  hasFiles: boolean;
 }
 
 const FORM_FIELDS: KnownFields = new Map<string, 'short' | 'long'>([
@@ -63,14 +61,14 @@ export function ingestRoutes(deps: Dependencies): Router<RequestState> {
       async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
         const batch = newBatchId();
-        await receiveRequest(ctx, batch, async ({ request, drafts, received, hasFiles }) => {
+        await receiveRequest(ctx, batch, async ({ request, drafts, received }) => {
           const database = await requireReady(deps.databases, org, request.database);
           const items = await drafts();
           await checkDrafts(items, database, deps.limits.maxItems);
           const plan = await accept(received, items, { ...request, database, batch }, (accepted, write) =>
             respondWith(responseFor(items, accepted), write),
           );
-          await tidyFiles(hasFiles ? { org, batch } : null, plan.replacedFiles);
+          await removeFiles(batch, plan.replacedFiles);
           if (!plan.grouped) await startIndexing(org, batch, plan, database.name);
         });
       },
@@ -89,14 +87,14 @@ export function ingestRoutes(deps: Dependencies): Router<RequestState> {
       const { body = {} } = ctx.request;
       const request = read(ingestTextsSchema, renameFields(body, DEPRECATED_NAMES));
       const drafts = async () => draftTexts(request);
-      const once = () => work({ request, drafts, received: { kept: new Set() }, hasFiles: false });
+      const once = () => work({ request, drafts, received: { kept: new Set() } });
       return respondOnce(ctx, deps.idempotencyKeys, () => [ctx.request.text ?? ''], once);
     }
     await receiveForm(ctx, deps, FORM_FIELDS, batch, ({ fields, files, received }) => {
       const request = readRequest(fields);
       const options = { maxItems: deps.limits.maxItems, known: FORM_FIELDS };
       const drafts = () => draftItems(request, fields, files, options);
-      return work({ request, drafts, received, hasFiles: files.length > 0 });
+      return work({ request, drafts, received });
     });
   }
 
@@ -123,16 +121,12 @@ export function ingestRoutes(deps: Dependencies): Router<RequestState> {
     }
   }
 
-  /**
-   * The request is accepted even when this fails: the reconciler tidies up later.
-   * @param owner null for a request without files
-   */
-  async function tidyFiles(owner: FileOwner | null, replaced: readonly string[]): Promise<void> {
+  /** Removes the files of replaced versions. The request is accepted even when this fails. */
+  async function removeFiles(batch: string, replaced: readonly string[]): Promise<void> {
     try {
-      if (owner !== null) await deps.files.claim(owner);
       await Promise.all(replaced.map((file) => deps.files.remove(file)));
     } catch (error) {
-      deps.log.warn({ err: error, batch: owner?.batch }, 'files of an ingest not tidied up');
+      deps.log.warn({ err: error, batch }, 'files of replaced versions not removed');
     }
   }
 
