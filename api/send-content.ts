@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import parseRange from 'range-parser';
 import { ServiceError } from '../domain/errors.js';
@@ -18,18 +19,25 @@ export interface StoredContent {
  * Sends a stored content, byte for byte, or one range of it. Always as an attachment: a page that a client stored must not run
  * under the address of the API.
  * @param etag in quotes
- * @throws ServiceError RANGE_NOT_SATISFIABLE
+ * @throws ServiceError RANGE_NOT_SATISFIABLE, and the error of a content that cannot be read
  */
-export function sendContent(ctx: RequestContext, { filename, type, size, read }: StoredContent, etag: string): void {
+export async function sendContent(
+  ctx: RequestContext,
+  { filename, type, size, read }: StoredContent,
+  etag: string,
+): Promise<void> {
+  const range = requestedRange(ctx, size, etag);
+  const { start, end } = range ?? { start: 0, end: size };
+  const content = read(start, end);
+  // Once the response has begun, an error could only end the connection.
+  if (ctx.method !== 'HEAD') await once(content, 'readable');
   ctx.attachment(filename);
   ctx.type = type;
   ctx.set({ 'Accept-Ranges': 'bytes', ETag: etag, 'X-Content-Type-Options': 'nosniff' });
-  const range = requestedRange(ctx, size, etag);
-  const { start, end } = range ?? { start: 0, end: size };
   if (range) ctx.set('Content-Range', `bytes ${start}-${end - 1}/${size}`);
   ctx.status = range ? 206 : 200;
   // After the type: Koa sets its own type for a stream that has none.
-  ctx.body = read(start, end);
+  ctx.body = content;
   ctx.length = end - start;
 }
 
@@ -40,7 +48,6 @@ function requestedRange(ctx: RequestContext, size: number, etag: string): { star
   if (header === '' || (condition !== '' && condition !== etag)) return null;
   const ranges = parseRange(size, header);
   if (ranges === -1) {
-    ctx.remove('Content-Disposition');
     ctx.set('Content-Range', `bytes */${size}`);
     throw new ServiceError('RANGE_NOT_SATISFIABLE', `The content has ${size} bytes.`);
   }

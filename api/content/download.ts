@@ -6,10 +6,10 @@ import { type StoredContent, sendContent } from '../send-content.js';
 
 /**
  * Sends the file or text of an item.
- * @throws ServiceError RANGE_NOT_SATISFIABLE
+ * @throws ServiceError RANGE_NOT_SATISFIABLE, and the error of a file that cannot be read
  */
-export function sendOriginal(ctx: RequestContext, files: FileStore, item: ItemRecord): void {
-  sendContent(ctx, originalOf(item, files), `"${item._id}-${item.version}"`);
+export function sendOriginal(ctx: RequestContext, files: FileStore, item: ItemRecord): Promise<void> {
+  return sendContent(ctx, originalOf(item, files), `"${item._id}-${item.version}"`);
 }
 
 function originalOf({ id, source }: ItemRecord, files: FileStore): StoredContent {

@@ -105,7 +105,8 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
       },
       async (ctx, { query: { database: name, collection } }) => {
         const database = await databases.requireForOrg(ctx.state.principal.org, name);
-        sendOriginal(ctx, deps.files, asServed(await itemCatalogue.require(database, ctx.params.id!, collection)));
+        const item = await itemCatalogue.require(database, ctx.params.id!, collection);
+        await sendOriginal(ctx, deps.files, asServed(item));
       },
     ),
   );
