@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { type Readiness, readinessSchema } from '../domain/readiness.js';
+import { createSharedReads } from '../domain/shared-calls.js';
 import { plainEnvelope } from './envelope.js';
 import { operations } from './operation.js';
 import type { ProxySigns, RequestState } from './request-context.js';
@@ -36,6 +37,8 @@ export function healthRoutes(
   withDetails: boolean,
 ): Router<RequestState> {
   const router = new Router<RequestState>();
+  // Needs no key, and reads the records of all databases: requests that arrive meanwhile share the next reading.
+  const read = createSharedReads((withIndexes: boolean) => String(withIndexes), readiness);
 
   router.get(
     '/healthz',
@@ -52,7 +55,7 @@ export function healthRoutes(
         response: readySchema,
       },
       async (ctx, { respond }) => {
-        const found = await readiness(withDetails);
+        const found = await read(withDetails);
         const ready = found.temporal && found.mongodb;
         const details = {
           ...found,

@@ -53,17 +53,22 @@ async function findPrincipal(ctx: RequestContext, keys: ApiKeys): Promise<Princi
   return /^[\w-]{20,200}$/.test(key) ? keys.authenticate(key) : null;
 }
 
-/** Anybody may hold a publishable key, so each address has a limit of its own. Requires `requirePaymentKey`. */
-export function limitPublishableKey(limit: RateLimit | null): Middleware<RequestState> {
+/**
+ * Anybody may hold a publishable key, so each address has a limit of its own. A secret key has the limit of every key. Requires
+ * `requirePaymentKey`.
+ */
+export function limitPaymentKey(
+  publishable: RateLimit | null,
+  secret: Middleware<RequestState>,
+): Middleware<RequestState> {
   return async (ctx, next) => {
     const { key_id, kind } = ctx.state.principal;
-    if (kind === 'payment_publishable') {
-      await takeOrReject(
-        limit,
-        `${key_id}/${ctx.state.address}`,
-        'This address has sent too many requests; retry later.',
-      );
-    }
+    if (kind !== 'payment_publishable') return secret(ctx, next);
+    await takeOrReject(
+      publishable,
+      `${key_id}/${ctx.state.address}`,
+      'This address has sent too many requests; retry later.',
+    );
     await next();
   };
 }

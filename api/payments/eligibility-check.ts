@@ -16,7 +16,7 @@ import type { AuthenticationRecord, Authentications } from '../../storage/paymen
 import type { Dependencies } from '../dependencies.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
-import { countRequest, invalidCredentials, limitPublishableKey, requirePaymentKey } from './authenticate.js';
+import { countRequest, invalidCredentials, limitPaymentKey, requirePaymentKey } from './authenticate.js';
 import { notFound } from './authentications.js';
 import { paymentOperation } from './document.js';
 import { eligibilitySchema } from './responses.js';
@@ -30,7 +30,7 @@ export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState>
   const { authentications } = deps;
   const router = new Router<RequestState>();
   const keyed = requirePaymentKey(deps.keys);
-  const limited = limitPublishableKey(deps.rateLimits.publishable);
+  const limited = limitPaymentKey(deps.rateLimits.publishable, deps.rateLimit);
 
   router.register(PATH, ['OPTIONS', 'GET', 'POST'], openToBrowsers());
 
