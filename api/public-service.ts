@@ -32,7 +32,7 @@ export function publicService(deps: PublicDependencies, services: readonly Servi
     ],
     document: {
       tags: [{ name: 'Health', description: 'Health checks for orchestrators and load balancers. No key needed.' }],
-      errors: [],
+      errors: ['INVALID_PARAMETERS'],
     },
   };
   return service;

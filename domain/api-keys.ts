@@ -40,9 +40,9 @@ export const DEFAULT_KEY_LIFETIME_MS = 365 * DAY_MS;
 /** A note by which people tell keys apart. It is shown in consoles and terminals. */
 export const keyLabelSchema = z
   .string()
-  .trim()
-  .min(1)
+  .regex(/\S/, 'must not be empty')
   .max(100)
+  .trim()
   // A terminal would run them.
   .regex(/^[^\u0000-\u001f\u007f-\u009f]+$/, 'must not contain control characters')
   .refine((label) => label.isWellFormed(), 'must not contain control characters');
@@ -72,7 +72,8 @@ export const createKeySchema = z
   .refine(({ kind, crews }) => crews === undefined || kind === 'crew_user', {
     path: ['crews'],
     error: 'are for keys of kind crew_user',
-  });
+  })
+  .meta({ anyOf: [{ properties: { kind: { const: 'crew_user' } } }, { not: { required: ['crews'] } }] });
 
 /** The authenticated client of a request. */
 export interface Principal {

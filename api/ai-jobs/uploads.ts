@@ -49,8 +49,7 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
             if (error instanceof ServiceError) received.kept = new Set();
             throw error;
           });
-          // The reconciler claims it later.
-          await deps.files.claim({ org, batch }).catch(() => undefined);
+          received.kept = new Set([upload._id]);
         });
       },
     ),
@@ -82,7 +81,7 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
         const file_id = ctx.params.file_id!;
         const { filename, mime_type: type, size } = await requireUpload(org, file_id);
         const read = (start: number, end: number) => deps.files.read(file_id, { start, end });
-        sendContent(ctx, { filename, type, size, read }, `"${file_id}"`);
+        await sendContent(ctx, { filename, type, size, read }, `"${file_id}"`);
       },
     ),
   );

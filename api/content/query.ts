@@ -17,10 +17,8 @@ const MAX_COLLECTIONS = 100;
 const weightsSchema = z
   .record(nameSchema, z.number().positive().max(100))
   .refine((weights) => Object.keys(weights).length > 0, 'must name a collection')
-  .refine(
-    (weights) => Object.keys(weights).length <= MAX_COLLECTIONS,
-    `must not exceed ${MAX_COLLECTIONS} collections`,
-  );
+  .refine((weights) => Object.keys(weights).length <= MAX_COLLECTIONS, `must not exceed ${MAX_COLLECTIONS} collections`)
+  .meta({ minProperties: 1, maxProperties: MAX_COLLECTIONS });
 const querySchema = z
   .object({
     query: z.string().regex(/\S/, 'must not be empty').max(10_000).trim(),

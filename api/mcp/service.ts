@@ -29,7 +29,7 @@ export interface McpDependencies {
 
 const TAG = 'MCP';
 
-const idSchema = z.union([z.string(), z.number()]);
+const idSchema = z.union([z.string(), z.int()]);
 const requestSchema = z.strictObject({
   jsonrpc: z.literal('2.0'),
   id: idSchema.optional().meta({ description: 'Absent in a notification.' }),
@@ -75,8 +75,9 @@ export function mcpService(deps: McpDependencies): Service {
         response: responseSchema,
         errors: ['NOT_FOUND'],
       },
-      async (ctx) => {
-        const response = await respond(webRequest(ctx), ctx.request.body, serverFor(ctx));
+      async (ctx, { body }) => {
+        // As it was validated: the SDK rejects fields that are null.
+        const response = await respond(webRequest(ctx, body), body, serverFor(ctx));
         ctx.status = response.status;
         const text = await response.text();
         if (text === '') ctx.body = null;
@@ -127,13 +128,13 @@ async function respond(request: Request, parsedBody: unknown, factory: McpServer
 }
 
 /** The request as the SDK reads it. Clients need not say that they accept JSON. */
-function webRequest(ctx: RequestContext): Request {
+function webRequest(ctx: RequestContext, body: object): Request {
   const own = Object.entries(ctx.headers).flatMap(([name, value]): [string, string][] =>
     name.startsWith('mcp-') && typeof value === 'string' ? [[name, value]] : [],
   );
   return new Request('http://postback.internal/mcp', {
     method: 'POST',
     headers: [...own, ['accept', 'application/json, text/event-stream'], ['content-type', 'application/json']],
-    body: ctx.request.text ?? '',
+    body: JSON.stringify(body),
   });
 }

@@ -42,7 +42,10 @@ export class SourceError extends Error {
 }
 
 const MAX_START_PAGES = 100;
-const address = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }).max(2048);
+const address = z
+  .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+  .max(2048)
+  .meta({ pattern: '^[Hh][Tt][Tt][Pp][Ss]?:' });
 
 const webSettingsSchema = z
   .object({

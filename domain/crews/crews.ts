@@ -132,7 +132,8 @@ export const kickoffRequestSchema = z.object({
 
 /** The body of `POST /resume` (specification, "Part A: resume request"). */
 export const resumeRequestSchema = z.object({
-  execution_id: z.uuid('must be a UUID'),
+  // Of any version: an id that nobody has is not found.
+  execution_id: z.guid('must be a UUID'),
   task_id: z.string().min(1).max(200),
   human_feedback: z.string().max(20_000).regex(/\S/, 'must not be empty'),
   is_approve: z.boolean(),

@@ -140,7 +140,8 @@ const eligibilityCheckDataSchema = z.object({
     .object({ network_a: networkASchema.optional(), network_b: networkBSchema.optional() })
     .refine(({ network_a, network_b }) => network_a !== undefined || network_b !== undefined, {
       message: 'must have network_a or network_b',
-    }),
+    })
+    .meta({ anyOf: [{ required: ['network_a'] }, { required: ['network_b'] }] }),
 });
 export type EligibilityCheckData = z.output<typeof eligibilityCheckDataSchema>;
 
