@@ -41,10 +41,15 @@ export function sniffEncoding(head: Buffer): string | null {
 
 /** Decodes a whole text file and cleans it as `cleanText` does. */
 export function decodeText(file: Buffer): string {
+  return cleanText(iconv.decode(file, encodingOf(file)));
+}
+
+/** @returns the encoding of a whole text file, by a name that `iconv-lite` knows */
+export function encodingOf(file: Buffer): string {
   const encoding = sniffEncoding(file.subarray(0, 64 * 1024)) ?? 'utf-8';
   // A file that starts with ASCII may contain other bytes later; a legacy encoding is then better than U+FFFD.
   const final = encoding === 'utf-8' && !isUtf8(file) ? (chardet.detect(file) ?? 'windows-1252') : encoding;
-  return cleanText(iconv.decode(file, iconv.encodingExists(final) ? final : 'windows-1252'));
+  return iconv.encodingExists(final) ? final : 'windows-1252';
 }
 
 /** Removes the byte order mark and control characters, which cannot be stored or shown, and makes every line end `\n`. */
@@ -60,13 +65,23 @@ export function countLetters(text: string): number {
   return text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 }
 
+/** Characters of UTF-8 for each damaged one. In other encodings, hardly any byte beyond ASCII is part of UTF-8. */
+const UTF8_PER_DAMAGED = 10;
+
+/** A few damaged characters, such as one that a program cut, must not change how all others are read. */
 function isUtf8(bytes: Buffer): boolean {
   try {
     // `stream` accepts a character cut at the end of the head.
     new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
     return true;
   } catch {
-    return false;
+    const text = bytes.toString('utf8');
+    const found = { damaged: 0, sound: 0 };
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code > 0x7f) found[code === 0xfffd ? 'damaged' : 'sound'] += 1;
+    }
+    return found.sound >= found.damaged * UTF8_PER_DAMAGED;
   }
 }
 

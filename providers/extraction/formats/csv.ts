@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { parse } from 'csv-parse/sync';
+import { type CsvError, parse } from 'csv-parse/sync';
 import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import { decodeText } from '../plain-text.js';
 import { tableSections } from '../tables/sections.js';
@@ -8,14 +8,19 @@ const DELIMITERS = [',', '\t', ';', '|'];
 const SAMPLE_ROWS = 50;
 /** The parser needs 10 ms for a KiB of empty fields, and the API calls it on its event loop, once for each delimiter. */
 const SAMPLE_CHARS = 8 * 1024;
+/** Of the row in which a sample may end. */
+const CUT_ROW_BYTES = 2 * 1024;
 
 /** A table of delimited text. Empty lines count as rows, as in a spreadsheet. @throws ExtractionError E2001 */
 export async function extractCsv(path: string): Promise<Extraction> {
   const text = decodeText(await readFile(path));
   const delimiter = findDelimiter(text, true, true) ?? ',';
+  return { title: null, sections: tableSections({ rows: rowsOf(text, delimiter) }) };
+}
+
+function rowsOf(text: string, delimiter: string): string[][] {
   try {
-    const rows = parse(text, { delimiter, relaxColumnCount: true, relaxQuotes: true }) as string[][];
-    return { title: null, sections: tableSections({ rows }) };
+    return parse(text, { delimiter, relaxColumnCount: true, relaxQuotes: true }) as string[][];
   } catch {
     // Usually a quote that is never closed. The parser's own message quotes the row.
     throw new ExtractionError('E2001', 'The table has rows that cannot be read.');
@@ -46,17 +51,26 @@ export function findDelimiter(text: string, whole: boolean, named: boolean): str
 }
 
 function sampleRows(text: string, delimiter: string, whole: boolean): string[][] {
+  const rows: string[][] = [];
+  /** Of the last row, in bytes. */
+  let end = 0;
   try {
-    const rows = parse(text, {
+    parse(text, {
       delimiter,
       to: SAMPLE_ROWS,
       relaxColumnCount: true,
       relaxQuotes: true,
       skipEmptyLines: true,
-    }) as string[][];
+      onRecord(row: string[], { bytes }) {
+        rows.push(row);
+        end = bytes;
+      },
+    });
     return whole || rows.length < 2 || rows.length === SAMPLE_ROWS ? rows : rows.slice(0, -1);
-  } catch {
-    return [];
+  } catch (error) {
+    // A sample that is cut often ends within quotes, and the rows before are complete. A quote that is open for long is never closed.
+    const isCut = !whole && (error as CsvError).code === 'CSV_QUOTE_NOT_CLOSED';
+    return isCut && Buffer.byteLength(text) - end <= CUT_ROW_BYTES ? rows : [];
   }
 }
 

@@ -3,7 +3,7 @@ import * as cheerio from 'cheerio';
 import { Parser, type ParserOptions } from 'htmlparser2';
 import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import { asCode } from '../code-marks.js';
-import { cleanText } from '../plain-text.js';
+import { cleanText, encodingOf } from '../plain-text.js';
 import type { Grid, Span } from '../tables/layout.js';
 import { HeadingSections } from './headings.js';
 
@@ -38,8 +38,8 @@ export async function extractHtml(path: string): Promise<Extraction> {
   const file = await readFile(path);
   // Tags are ASCII in every encoding that has no zero bytes.
   checkDepth(file.toString('latin1'));
-  // Without a byte order mark, the page's own charset declaration applies.
-  return pageOf(cheerio.loadBuffer(file));
+  // A byte order mark or the page's own charset declaration applies. Without both, the encoding is detected as that of a text.
+  return pageOf(cheerio.loadBuffer(file, { encoding: { defaultEncoding: encodingOf(file) } }));
 }
 
 /** Reads HTML as `extractHtml` does. @throws ExtractionError E2003 nested too deeply */

@@ -47,17 +47,23 @@ function gridOf($: cheerio.CheerioAPI, table: Node, count: (cells: number) => vo
   for (const node of $(table).find('table\\:table-row').toArray()) {
     const repeated = countOf($(node).attr('table:number-rows-repeated'));
     const row: string[] = [];
+    // Empty cells count only when one with text follows: Excel fills each row to 16,384 columns.
+    let empty = 0;
     for (const cell of $(node).children('table\\:table-cell, table\\:covered-table-cell').toArray()) {
       const covered = (cell as { name?: string }).name === 'table:covered-table-cell';
       const text = covered ? '' : textOf($, cell);
       const [height, width] = ['rows', 'columns'].map((axis) => countOf($(cell).attr(`table:number-${axis}-spanned`)));
-      const [top, left] = [rows.length + skipped, row.length];
+      const [top, left] = [rows.length + skipped, row.length + empty];
       if (height! > 1 || width! > 1) spans.push({ top, left, bottom: top + height! - 1, right: left + width! - 1 });
       const columns = countOf($(cell).attr('table:number-columns-repeated'));
-      count(columns);
+      if (text === '') {
+        empty += columns;
+        continue;
+      }
+      count(empty + columns);
+      for (; empty > 0; empty--) row.push('');
       for (let n = 0; n < columns; n++) row.push(text);
     }
-    while (row.at(-1) === '') row.pop();
     // Empty rows count only when a row with text follows: a sheet ends with a million of them.
     if (row.length === 0) skipped += repeated;
     else {

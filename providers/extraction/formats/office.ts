@@ -8,6 +8,7 @@ import type { Grid, Span } from '../tables/layout.js';
 import { tableSections } from '../tables/sections.js';
 import { checkArchive, readEntries, relationshipTargets } from './archive.js';
 import { HeadingSections } from './headings.js';
+import { withoutReplacements } from './rtf.js';
 
 type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'odp' | 'rtf'>;
 
@@ -20,7 +21,7 @@ const MONOSPACED = /courier|consolas|menlo|monaco|lucida console|mono\b/i;
  */
 export async function extractOffice(path: string, kind: OfficeKind, limits: ExtractionLimits): Promise<Extraction> {
   if (kind !== 'rtf') await checkArchive(path, limits);
-  const ast = await OfficeParser.parseOffice(await readFile(path), {
+  const ast = await OfficeParser.parseOffice(await fileOf(path, kind), {
     fileType: kind,
     ignoreSlideMasters: true,
     ignoreHeadersAndFooters: true,
@@ -32,6 +33,13 @@ export async function extractOffice(path: string, kind: OfficeKind, limits: Extr
   const title = ast.metadata.title?.trim() || null;
   const order = kind === 'pptx' ? await slideOrder(path) : undefined;
   return { title, sections: sectionsOf(ast.content, order) };
+}
+
+/** The file in a form that the library reads completely. */
+async function fileOf(path: string, kind: OfficeKind): Promise<Buffer> {
+  if (kind === 'docx') return (await import('./docx.js')).readPlainDocx(path);
+  const file = await readFile(path);
+  return kind === 'rtf' ? withoutReplacements(file) : file;
 }
 
 function sectionsOf(content: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {
@@ -59,6 +67,7 @@ function documentSections(content: OfficeContentNode[]): Extraction['sections'] 
       else if (node.type === 'table') sections.table(gridOf(node));
       else sections.paragraph(blockText(node));
     }
+    for (const note of notesOf(node)) sections.paragraph(textOf(note));
   }
   sections.endList();
   return sections.finish();
@@ -131,6 +140,11 @@ function gridOf(table: OfficeContentNode): Grid {
     rows[row] = Array.from(cells, (cell) => cell ?? '');
   }
   return { rows: Array.from(rows, (row) => row ?? []), spans };
+}
+
+/** Footnotes and endnotes, which stand below the paragraph that refers to them. */
+function notesOf({ notes = [], children = [] }: OfficeContentNode): OfficeContentNode[] {
+  return [...notes, ...children.flatMap(notesOf)];
 }
 
 /** Some parents repeat their children's text, so the text of a parent is used only when it has no children. */

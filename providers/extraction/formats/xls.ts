@@ -44,8 +44,10 @@ function gridOf(sheet: sheetjs.WorkSheet, count: (cells: number) => void): Grid 
   return { rows, spans };
 }
 
+const DAY_0 = Date.UTC(1899, 11, 31);
+
 function cellText(cell?: sheetjs.CellObject): string {
   if (!cell || cell.t === 'z' || cell.v === undefined) return '';
   if (cell.t === 'e') return cell.w ?? '';
-  return cell.v instanceof Date ? dateText(cell.v) : String(cell.v);
+  return cell.v instanceof Date ? dateText(cell.v, DAY_0) : String(cell.v);
 }

@@ -28,9 +28,11 @@ export async function extractXlsx(path: string, limits: ExtractionLimits): Promi
   return { title: null, sections };
 }
 
+const DAY_0 = Date.UTC(1899, 11, 30);
+
 function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
-  return cell instanceof Date ? dateText(cell) : String(cell);
+  return cell instanceof Date ? dateText(cell, DAY_0) : String(cell);
 }
 
 const WORKBOOK = 'xl/workbook.xml';

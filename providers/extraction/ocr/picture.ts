@@ -111,7 +111,8 @@ export async function greyPixels(picture: Sharp): Promise<GreyPixels> {
 /** Makes a frame upright, grey, on white, and of a size that OCR reads well. @throws ExtractionError E2001 not decodable */
 export async function prepareForOcr(frame: Sharp): Promise<PageImage> {
   try {
-    const { width, height } = await frame.metadata();
+    // The size as it is shown: most photos of a page are stored on their side.
+    const { width, height } = (await frame.metadata()).autoOrient;
     const scale = Math.min(enlargement(width), Math.sqrt(OCR_PIXELS / (width * height)));
     const { data, info } = await frame
       .autoOrient()

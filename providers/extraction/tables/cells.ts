@@ -12,9 +12,24 @@ export function createCellCount(): (cells: number) => void {
   };
 }
 
-/** A date without the time of midnight. */
-export const dateText = (date: Date): string =>
-  date
+const [SECOND, DAY] = [1_000, 86_400_000];
+/** A date that is so near to day 0 is a duration: no table is about January 1900. */
+const LONGEST_DURATION = 31 * DAY;
+
+/**
+ * A date without the time of midnight; a time of day or a duration as hours, minutes and seconds.
+ * @param day0 the date that the library makes of the number 0: a time of day is on it
+ */
+export function dateText(date: Date, day0: number): string {
+  const elapsed = date.getTime() - day0;
+  if (elapsed >= 0 && elapsed < LONGEST_DURATION) return clockText(Math.round(elapsed / SECOND));
+  return date
     .toISOString()
     .replace(/T00:00:00\.000Z$/, '')
     .replace(/\.000Z$/, '');
+}
+
+function clockText(seconds: number): string {
+  const parts = [seconds / 3_600, (seconds / 60) % 60, seconds % 60];
+  return parts.map((part) => String(Math.floor(part)).padStart(2, '0')).join(':');
+}

@@ -47,7 +47,8 @@ export function continues(block: Block, table: Block & { header: Header }): bool
   const [first] = block.rows;
   if (block.gap > 1 || block.left < table.left || filledCells(first!) < 2) return false;
   const shift = block.left - table.left;
-  const below = table.rows.slice(table.header.above + table.header.depth).slice(0, SAMPLE_ROWS);
+  const from = table.header.above + table.header.depth;
+  const below = table.rows.slice(from, from + SAMPLE_ROWS);
   return first!.every((cell, n) => {
     if (cell === '') return true;
     if (!table.header.names[n + shift]) return false;

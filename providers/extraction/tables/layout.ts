@@ -62,7 +62,8 @@ function fillDown({ rows, spans = [] }: Grid): string[][] {
 
 /** Column ranges [from, to) of tables side by side; one range when it is unclear whether they are separate tables. */
 function columnGroups(rows: string[][]): [number, number][] {
-  const width = Math.max(...rows.map((row) => row.length));
+  // No spread: a call has room for some 100,000 arguments.
+  const width = rows.reduce((widest, row) => Math.max(widest, row.length), 0);
   const used = Array.from({ length: width }, (_, column) => rows.some((row) => row[column]));
   const groups: [number, number][] = [];
   for (let column = 0; column < width; column++) {

@@ -22,14 +22,14 @@ export function tableSections(
   context: { headings?: readonly string[]; sheet?: string } = {},
 ): ExtractedSection[] {
   const { headings = [], ...location } = context;
-  const sections: ExtractedSection[] = [];
+  const sections: OpenSection[] = [];
   let titles: Block[] = [];
   let table = null as Table | null;
   const add = (block: Block, header: Header | null, above: readonly string[]) => {
     const last = sections.at(-1);
     // Blocks without a header are one text, with any number of empty rows between them.
     const joins = !header && !table && last;
-    const section = joins ? last : { text: '', headings: [...headings, ...above], ...location, rows: [] };
+    const section = joins ? last : { headings: [...headings, ...above], ...location, lines: [] };
     append(section, linesOf(block, header));
     if (!joins) sections.push(section);
     table = header ? { ...block, header, section } : null;
@@ -54,20 +54,28 @@ export function tableSections(
     }
   }
   addTitlesAsText();
-  return sections.filter(({ text }) => text !== '');
+  return sections
+    .filter(({ lines }) => lines.length > 0)
+    .map(({ lines, ...section }) => ({
+      text: lines.map(({ text }) => text).join('\n'),
+      ...section,
+      rows: lines.map(({ row }) => row),
+    }));
 }
 
+/** A section whose lines are still collected. They are joined once, because a sheet can have an empty row after each row. */
+type OpenSection = Omit<ExtractedSection, 'text' | 'rows'> & { lines: Line[] };
+
 /** The current table, which the blocks below it may continue. */
-type Table = Block & { header: Header; section: ExtractedSection };
+type Table = Block & { header: Header; section: OpenSection };
 
 interface Line {
   row: number;
   text: string;
 }
 
-function append(section: ExtractedSection, lines: readonly Line[]): void {
-  section.text = [...(section.text === '' ? [] : [section.text]), ...lines.map(({ text }) => text)].join('\n');
-  section.rows!.push(...lines.map(({ row }) => row));
+function append(section: OpenSection, lines: readonly Line[]): void {
+  for (const line of lines) section.lines.push(line);
 }
 
 /** @param shift columns between the left edges of the header and the block */

@@ -1,0 +1,34 @@
+import { CFB } from '@e965/xlsx';
+import * as cheerio from 'cheerio';
+import { readEntries } from './archive.js';
+
+/** The entries that are text of the document. */
+const TEXT = /^word\/(?:document|footnotes|endnotes)\d*\.xml$/;
+/** Elements of a run that stand for a character. */
+const CHARACTERS: Record<string, string> = { 'w:tab': '\t', 'w:br': '\n', 'w:cr': '\n', 'w:noBreakHyphen': '-' };
+
+/**
+ * The document without its pictures, in markup that `officeparser` reads completely. By itself it omits content controls around
+ * paragraphs and tables, text boxes, tabs and line breaks, and reads what was moved at both places.
+ * @param path a container that passed `checkArchive`
+ */
+export async function readPlainDocx(path: string): Promise<Buffer> {
+  const container = CFB.utils.cfb_new();
+  for (const [name, xml] of await readEntries(path, (entry) => /\.(xml|rels)$/.test(entry)))
+    CFB.utils.cfb_add(container, `/${name}`, Buffer.from(TEXT.test(name) ? plainMarkup(xml) : xml));
+  return CFB.write(container, { fileType: 'zip', type: 'buffer' });
+}
+
+function plainMarkup(xml: string): string {
+  const $ = cheerio.load(xml, { xml: { decodeEntities: false } });
+  $('w\\:del, w\\:moveFrom, mc\\:Fallback').remove();
+  for (const node of $('w\\:r > w\\:tab, w\\:r > w\\:br, w\\:r > w\\:cr, w\\:r > w\\:noBreakHyphen').toArray()) {
+    $(node).text(CHARACTERS[node.name]!);
+    node.name = 'w:t';
+  }
+  // From the end, so that the inner ones come first.
+  for (const control of $('w\\:sdt').toArray().reverse())
+    $(control).replaceWith($(control).children('w\\:sdtContent').contents());
+  for (const box of $('w\\:txbxContent').toArray().reverse()) $(box).parents('w\\:p').last().after($(box).children());
+  return $.xml();
+}
