@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { BSON, type Db, type Document } from 'mongodb';
 import { createSealer } from '../domain/sealing.js';
 import { checkBackup } from '../storage/backup/archive.js';
-import { dump } from '../storage/backup/dump.js';
+import { type DumpOptions, dump } from '../storage/backup/dump.js';
 import { restore } from '../storage/backup/restore.js';
 import type { Collections } from '../storage/collections.js';
 import { createFiles } from '../storage/files/index.js';
@@ -41,11 +41,14 @@ describe('a backup', () => {
 
   const newPath = () => join(folder, `backup-${++count}.gz`);
   /** @param duringRead runs after each line */
-  async function takeBackup(duringRead: (line: number) => Promise<void> = async () => undefined): Promise<string> {
+  async function takeBackup(
+    duringRead: (line: number) => Promise<void> = async () => undefined,
+    bucket: DumpOptions['bucket'] = null,
+  ): Promise<string> {
     const path = newPath();
     async function* lines() {
       let line = 0;
-      for await (const text of dump(source, { readPreference: 'primary', bucket: null })) {
+      for await (const text of dump(source, { readPreference: 'primary', bucket })) {
         yield text;
         line += 1;
         await duringRead(line);
@@ -129,6 +132,25 @@ describe('a backup', () => {
       const restored = await target.db.collection(name).indexes();
       expect([name, restored.length]).toEqual([name, indexes.length + 1]);
     }
+  });
+
+  test('is restored with the indexes by which MongoDB finds a file and its parts', async () => {
+    await (await createFiles(source)).write('fil_1', { org: 'acme', batch: 'one' }, Readable.from([Buffer.from('x')]));
+    await restoreFrom(await takeBackup());
+    for (const name of ['files.files', 'files.chunks']) {
+      const [created, restored] = await Promise.all([source, target].map(({ db }) => db.collection(name).indexes()));
+      expect(created!.length).toBeGreaterThan(1);
+      expect(restored).toEqual(expect.arrayContaining(created!));
+    }
+  });
+
+  test('leaves out which processes run, and when the reconciler last did', async () => {
+    for (const name of ['processes', 'sweeps', 'things']) {
+      await source.db.collection(name).insertOne({ _id: 'one' as never, at: new Date() });
+    }
+    await restoreFrom(await takeBackup());
+    const counts = ['processes', 'sweeps', 'things'].map((name) => target.db.collection(name).countDocuments());
+    expect(await Promise.all(counts)).toEqual([0, 0, 1]);
   });
 
   test('never replaces a file, nor one that another backup is writing', async () => {
@@ -282,5 +304,20 @@ describe('a backup', () => {
       await s3.close();
       await other.close();
     }
+  });
+
+  test('holds the files from before the bucket was configured, also of items that change meanwhile', async () => {
+    const owner = { org: 'acme', batch: 'one' };
+    await (await createFiles(source)).write('fil_1', owner, Readable.from([Buffer.from('light')]));
+    const items = source.db.collection<Document>('items');
+    const item = { _id: 'itm_1' as never, org: 'acme', source: { kind: 'file', file_id: 'fil_1' } };
+    await items.insertOne(item);
+    const emptyBucket = { read: async () => null };
+    const path = await takeBackup(async (line) => {
+      if (line === 1) await items.updateOne({}, { $set: { version: 2 } });
+    }, emptyBucket);
+    await restoreFrom(path);
+    expect(await target.db.collection('items').findOne({})).toEqual({ ...item, version: 2 });
+    expect((await buffer((await createFiles(target)).read('fil_1'))).toString()).toBe('light');
   });
 });
