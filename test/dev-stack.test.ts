@@ -151,6 +151,10 @@ describe('ports', () => {
     expect(again.ports).toEqual(first!.ports);
     again.release();
     second!.release();
+    // From then on the port that the user names.
+    const named = await choosePorts(folders[0]!, claims, { server: 0 }, second!.ports);
+    expect(named.ports).toEqual(second!.ports);
+    named.release();
   });
 });
 

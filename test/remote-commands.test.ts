@@ -152,6 +152,21 @@ describe('commands against a server', () => {
       });
     });
 
+    test('an item that was replaced between two runs of an export is imported in both versions, the last of which stays', async () => {
+      const path = join(folder, 'twice.ndjson');
+      const line = (version: number) => {
+        const fields = { id: 'twice', collection: 'default', type: 'knowledge', title: null };
+        const source = { kind: 'text', text: `The text of version ${version}.` };
+        return `${JSON.stringify({ ...fields, metadata: {}, additional_metadata: {}, version, source })}\n`;
+      };
+      writeFileSync(path, line(1) + line(2));
+      await dataOf('databases', 'create', 'twice');
+      const imported = await dataOf('import', path, '--database', 'twice');
+      expect(imported).toEqual({ accepted: 2, unchanged: 0, rejected: [] });
+      await client().ended('twice', 'twice');
+      expect((await postback('items', 'show', 'twice', '--database', 'twice')).out).toContain('The text of version 2.');
+    });
+
     test('items and databases are deleted; a missing item sets the exit code', async () => {
       await dataOf('databases', 'create', 'brief');
       await postback('ingest', join(files, 'tides.md'), '--database', 'brief', '--watch');

@@ -41,4 +41,16 @@ test('notices to the operator need a secret, because they are always signed', ()
   const callbacks = (env: NodeJS.ProcessEnv) => () => createCallbacks(readConfig(env), { registrations: {} } as never);
   expect(callbacks(url)).toThrow('POSTBACK_OPERATOR_WEBHOOK_SECRET');
   expect(callbacks({ ...url, POSTBACK_OPERATOR_WEBHOOK_SECRET: 'sixteen or more characters' })).not.toThrow();
+  // Workers that send no callbacks may have the address without the secret.
+  expect(callbacks({ ...url, POSTBACK_QUEUES: 'content,control' })).not.toThrow();
+  expect(callbacks({ ...url, POSTBACK_QUEUES: 'control,deliveries' })).toThrow('POSTBACK_OPERATOR_WEBHOOK_SECRET');
+});
+
+test('records are kept for a hundred years at most, because MongoDB stores no date beyond those of JavaScript', () => {
+  const names = Object.keys(settingsSchema.shape).filter((name) => name.endsWith('_RETENTION_DAYS'));
+  expect(names).toHaveLength(3);
+  for (const name of names) {
+    expect(readConfig({ [name]: '36500' })).toMatchObject({ [name]: 36_500 });
+    expect(() => readConfig({ [name]: '36501' })).toThrow(name);
+  }
 });
