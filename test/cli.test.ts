@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -166,6 +166,15 @@ describe('the postback command', () => {
       db.collection('signing_keys').updateOne({ current: false }, { $set: { retired_at: later } }),
     );
     expect((await postback(['signing-key', 'show', '--org', 'acme'], env)).out).toBe(after.slice(0, before.length));
+  });
+
+  test('makes no key to seal a signing key with: the service could not open it', async () => {
+    const env = { POSTBACK_DATA_DIR: join(dataDir, 'elsewhere'), POSTBACK_SEALING_KEY: '' };
+    expect(await postback(['signing-key', 'rotate', '--org', 'unsealed'], env)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('POSTBACK_SEALING_KEY is not set'),
+    });
+    expect(existsSync(join(env.POSTBACK_DATA_DIR, 'sealing.key'))).toBe(false);
   });
 
   test('writes the search index again from MongoDB', async () => {
