@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describeModel } from '../domain/content/embedding-models.js';
 import type { SearchEngine } from '../domain/content/index-generations.js';
+import { createDatabaseIndexes, type DatabaseIndexes } from '../storage/content/database-indexes.js';
 import { createIndexRebuilds, type IndexRebuildRecord, type RebuildPlan } from '../storage/content/index-rebuilds.js';
 import { createStarters, type Starters } from '../temporal/starters.js';
 import { withCollections, withTemporal } from './connections.js';
@@ -50,7 +51,9 @@ export function move({ to, ...options }: RebuildOptions & { to: SearchEngine }):
  */
 async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
   const say = options.json ? console.error : console.log;
-  await withRebuilds(async (rebuilds, starters) => {
+  await withRebuilds(async (rebuilds, starters, databaseIndexes) => {
+    const { database = null, all = false, engine } = options;
+    if (database !== null) await databaseIndexes.requireOfAny(database);
     const running = await rebuilds.getRunning();
     if (running) {
       say(`A rebuild is running (${running._id}).`);
@@ -60,7 +63,6 @@ async function rebuildEmbeddings(options: RebuildOptions): Promise<void> {
       if (options.json) printRebuild(running);
       return;
     }
-    const { database = null, all = false, engine } = options;
     const request = { database, all, ...(engine ? { engine } : {}) };
     const planned = await rebuilds.add(request, 'planning');
     await starters.startRebuild(planned._id);
@@ -94,9 +96,13 @@ export async function cancelRebuild({ json }: { json?: boolean }): Promise<void>
 
 type Rebuilds = ReturnType<typeof createIndexRebuilds>;
 
-function withRebuilds(use: (rebuilds: Rebuilds, starters: Starters) => Promise<void>): Promise<void> {
+function withRebuilds(
+  use: (rebuilds: Rebuilds, starters: Starters, databaseIndexes: DatabaseIndexes) => Promise<void>,
+): Promise<void> {
   return withCollections((collections, config) =>
-    withTemporal(config, (client) => use(createIndexRebuilds(collections), createStarters(client))),
+    withTemporal(config, (client) =>
+      use(createIndexRebuilds(collections), createStarters(client), createDatabaseIndexes(collections)),
+    ),
   );
 }
 

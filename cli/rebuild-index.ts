@@ -51,7 +51,7 @@ interface Rebuild {
   onRebuilt?: (database: RebuiltDatabase) => void;
 }
 
-/** Writes the search indexes again from the chunks in MongoDB. */
+/** Writes the search indexes again from the chunks in MongoDB. @throws ServiceError DATABASE_NOT_FOUND */
 export async function rebuildIndexes({
   config = runningSettings(process.env),
   database: only,
@@ -64,6 +64,7 @@ export async function rebuildIndexes({
   });
   const rebuilt: RebuiltDatabase[] = [];
   try {
+    if (only !== undefined) await dependencies.databaseIndexes.requireOfAny(only);
     for (const database of await dependencies.databaseIndexes.listAll()) {
       const { _id: id, org, name } = database;
       if (database.status === 'deleting' || id !== (only ?? id) || org !== (owner ?? org)) continue;

@@ -12,7 +12,7 @@ import { outputOf } from './support/output.js';
 import { databaseBeside, sharedProduct, withDb } from './support/product.js';
 
 describe('the postback command', () => {
-  const { apiUrl, mongodbUri } = sharedProduct();
+  const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
   const dataDir = mkdtempSync(join(tmpdir(), 'postback-cli-'));
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
@@ -175,6 +175,14 @@ describe('the postback command', () => {
       err: expect.stringContaining('POSTBACK_SEALING_KEY is not set'),
     });
     expect(existsSync(join(env.POSTBACK_DATA_DIR, 'sealing.key'))).toBe(false);
+  });
+
+  test('an unknown database has no index to write again or to move', async () => {
+    const env = { POSTBACK_DATA_DIR: sharedProduct().dataDir, TEMPORAL_ADDRESS: temporalAddress };
+    for (const args of [['rebuild'], ['rebuild', '--embed'], ['move', '--to', 'opensearch']]) {
+      const { code, out, err } = await postback(['index', ...args, '--database', 'tnt_none'], env);
+      expect([code, out, err]).toEqual([1, '', expect.stringContaining('no database with the internal id "tnt_none"')]);
+    }
   });
 
   test('writes the search index again from MongoDB', async () => {

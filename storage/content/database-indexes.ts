@@ -7,6 +7,7 @@ import {
   type NextIndex,
   TEXT_ANALYSIS,
 } from '../../domain/content/index-generations.js';
+import { ServiceError } from '../../domain/errors.js';
 import type { DatabaseClock } from '../clock.js';
 import type { DatabaseRecord } from './databases.js';
 
@@ -120,6 +121,13 @@ export function createDatabaseIndexes({
     /** @returns a database of any organisation, for rebuilds */
     getOfAny(databaseId: string): Promise<DatabaseRecord | null> {
       return databases.findOne({ _id: databaseId });
+    },
+
+    /** For commands that name a database. @throws ServiceError DATABASE_NOT_FOUND */
+    async requireOfAny(databaseId: string): Promise<void> {
+      const database = await this.getOfAny(databaseId);
+      if (database && database.status !== 'deleting') return;
+      throw new ServiceError('DATABASE_NOT_FOUND', `There is no database with the internal id "${databaseId}".`);
     },
 
     /** @returns the databases of all organisations */
