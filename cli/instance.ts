@@ -45,15 +45,14 @@ export async function startInstance(
   try {
     const model = await embeddingModel(config, env, print);
     const hasEmbedder = config.POSTBACK_EMBEDDER_SOCKET !== undefined || config.POSTBACK_EMBEDDER_URL !== undefined;
-    const socket = model.isLocal && !hasEmbedder ? embedderSocket(dataDir) : undefined;
-    if (socket) stopSteps.push(socket.release);
+    const address = model.isLocal && !hasEmbedder ? embedderAddress(config) : undefined;
+    if (address) stopSteps.push(address.release);
     const port = { api: config.POSTBACK_API_PORT };
     // A port that the user names wins over that of the last run.
     const asked = env.POSTBACK_API_PORT ? port : {};
     const { ports, release } = await choosePorts(dataDir, join(cacheDir, 'ports'), port, asked);
     stopSteps.push(release);
-    const host = config.POSTBACK_API_HOST;
-    const apiUrl = `http://${isIPv6(host) ? `[${host}]` : host}:${ports.api}`;
+    const apiUrl = httpUrl(config.POSTBACK_API_HOST, ports.api);
     const childEnv = {
       ...(stack.temporalUiUrl === null ? env : withoutTemporalSettings(env)),
       TEMPORAL_ADDRESS: stack.temporalAddress,
@@ -64,11 +63,11 @@ export async function startInstance(
       POSTBACK_PUBLIC_URL: config.POSTBACK_PUBLIC_URL ?? apiUrl,
       ...(stack.temporalUiUrl === null ? {} : { POSTBACK_TEMPORAL_UI_URL: stack.temporalUiUrl }),
       ...model.env,
-      ...(socket === undefined ? {} : { POSTBACK_EMBEDDER_SOCKET: socket.path }),
+      ...address?.env,
     };
     print('Starting API and workers');
     // Not awaited: without it, the product runs, and what needs it is retried.
-    const embedder = socket ? startChild('embedder', childEnv, dataDir, print) : null;
+    const embedder = address ? startChild('embedder', childEnv, dataDir, print) : null;
     if (embedder) stopSteps.push(embedder.stop);
     const api = startChild('api', childEnv, dataDir, print);
     const worker = startChild('worker', childEnv, dataDir, print);
@@ -111,6 +110,17 @@ async function embeddingModel(config: Config, env: NodeJS.ProcessEnv, print: (li
   // An invalid description is reported here: otherwise each process would end with it.
   readLocalModel(folder);
   return { env: { POSTBACK_EMBEDDING_MODEL_DIR: folder }, isLocal: true, reason: null };
+}
+
+const httpUrl = (host: string, port: number) => `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+
+/** The settings by which the embedding process and its clients find each other: a port that the user names, else a socket. */
+function embedderAddress(config: Config): { env: Record<string, string>; release(): void } {
+  const { POSTBACK_EMBEDDER_HOST: host, POSTBACK_EMBEDDER_PORT: port, POSTBACK_DATA_DIR: dataDir } = config;
+  if (port) return { env: { POSTBACK_EMBEDDER_URL: httpUrl(host, port) }, release: () => undefined };
+  const { path, release } = embedderSocket(dataDir);
+  // With port 0, the process would listen on a port that its clients do not know.
+  return { env: { POSTBACK_EMBEDDER_SOCKET: path, POSTBACK_EMBEDDER_PORT: '' }, release };
 }
 
 /** The address of a Unix socket holds 104 bytes on macOS, 108 on Linux. */

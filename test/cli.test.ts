@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { startInstance } from '../cli/instance.js';
 import { lockDataFolder } from '../dev-stack/index.js';
 import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
 import { clientOf } from './support/organisation.js';
 import { outputOf } from './support/output.js';
-import { databaseBeside, sharedProduct, withDb } from './support/product.js';
+import { databaseBeside, freePorts, sharedProduct, withDb } from './support/product.js';
 
 describe('the postback command', () => {
   const { apiUrl, mongodbUri, temporalAddress } = sharedProduct();
@@ -144,6 +145,41 @@ describe('the postback command', () => {
       err: expect.stringMatching(/already running.*http:\/\/127\.0\.0\.1:1234/),
     });
     lock.release();
+  });
+
+  test('a start takes the ports that the user names, and not those of the last run', async () => {
+    const folders = ['last', 'named'].map((name) => join(dataDir, name));
+    for (const folder of folders) mkdirSync(folder);
+    const last = await freePorts(folders[0]!, { api: 0 });
+    const { ports, release } = await freePorts(folders[1]!, { api: 0, embedder: 0 });
+    last.release();
+    release();
+    const start = (env: Record<string, string>) =>
+      startInstance(
+        {
+          ...process.env,
+          MONGODB_URI: databaseBeside(mongodbUri, 'named-ports'),
+          TEMPORAL_ADDRESS: temporalAddress,
+          POSTBACK_DATA_DIR: folders[0]!,
+          POSTBACK_API_HOST: '::1',
+          POSTBACK_API_PORT: `${ports.api}`,
+          ...env,
+        },
+        () => undefined,
+        // The addresses are known before the processes are ready.
+        Promise.resolve(),
+      );
+    const named = await start({ POSTBACK_EMBEDDER_PORT: `${ports.embedder}` });
+    await named.stop();
+    expect(named.apiUrl).toBe(`http://[::1]:${ports.api}`);
+    expect(named.env).toMatchObject({
+      POSTBACK_PUBLIC_URL: named.apiUrl,
+      POSTBACK_EMBEDDER_PORT: `${ports.embedder}`,
+      POSTBACK_EMBEDDER_URL: `http://127.0.0.1:${ports.embedder}`,
+    });
+    const any = await start({ POSTBACK_EMBEDDER_PORT: '0' });
+    await any.stop();
+    expect(any.env).toMatchObject({ POSTBACK_EMBEDDER_SOCKET: expect.any(String), POSTBACK_EMBEDDER_PORT: '' });
   });
 
   test('a new signing key signs new jobs; the old key stays listed while it is needed', async () => {
