@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
+import { FILE_QUEUE, GROUP_QUEUE } from '../../domain/content/workflow-contract.js';
 import { TASK_QUEUES } from '../../domain/workflow-contract.js';
-import { settingsSchema } from '../../runtime/config.js';
+import { readConfig, settingsSchema } from '../../runtime/config.js';
 import { runCommand } from '../support/command.js';
 import { pythonEnvironmentWith } from '../support/python.js';
 
@@ -64,11 +65,17 @@ describe('the Helm chart', () => {
 interface Manifest {
   kind: string;
   metadata: { name: string; annotations?: Record<string, string> };
+  data?: Record<string, string>;
   spec: {
     egress?: { ports?: unknown[]; to?: unknown[] }[];
+    podMetricsEndpoints?: { relabelings?: { targetLabel: string; replacement: string }[] }[];
     template: {
-      spec: { containers: { command?: string[]; env?: { name: string; value?: string }[]; envFrom?: unknown[] }[] };
+      spec: {
+        enableServiceLinks?: boolean;
+        containers: { command?: string[]; env?: { name: string; value?: string }[]; envFrom?: unknown[] }[];
+      };
     };
+    triggers?: { metadata: { taskQueue: string } }[];
   };
 }
 
@@ -87,6 +94,8 @@ const EVERYTHING = [
   'podAnnotations.team=platform',
   'secrets.POSTBACK_OPENAI_KEY.name=postback',
   'secrets.POSTBACK_OPENAI_KEY.key=openai-key',
+  'secrets.POSTBACK_SEARCH_URL.name=postback',
+  'secrets.POSTBACK_SEARCH_URL.key=search-url',
 ];
 const describeWithHelm = hasHelm ? describe : describe.skip;
 
@@ -155,9 +164,51 @@ for document in yaml.safe_load_all(sys.stdin):
     const users = (secret: string) =>
       Object.keys(secretsOf).filter((name) => secretsOf[name]!.some((variable) => variable.name === secret));
     expect(users('POSTBACK_SEALING_KEY')).toEqual(['api', 'worker-connectors', 'worker-deliveries']);
-    expect(users('POSTBACK_OPENAI_KEY')).toEqual(['worker-ai', 'worker-crews']);
+    // Workers for content read the graph of items with it.
+    expect(users('POSTBACK_OPENAI_KEY')).toEqual(['worker-ai', 'worker-content', 'worker-crews']);
+    expect(users('POSTBACK_SEARCH_URL')).toEqual(['api', 'worker-content', 'worker-control', 'worker-crews']);
     expect(secretsOf.embedder).toEqual([]);
     expect(users('MONGODB_URI')).toEqual(['api', ...TASK_QUEUES.map((queue) => `worker-${queue}`).sort()]);
+  });
+
+  test('every process can read the variables of its pod, whatever Kubernetes calls the services', () => {
+    const all = manifests(everything);
+    const shared = all.find(({ kind }) => kind === 'ConfigMap')!.data!;
+    const pods = all.filter(({ kind }) => ['Deployment', 'Job'].includes(kind)).map(({ spec }) => spec.template.spec);
+    expect(pods).toHaveLength(3 + TASK_QUEUES.length);
+    for (const { enableServiceLinks = true, containers } of pods) {
+      // Of a release named postback.
+      const links = enableServiceLinks && {
+        POSTBACK_API_PORT: 'tcp://10.96.1.2:80',
+        POSTBACK_EMBEDDER_PORT: 'tcp://x',
+      };
+      const own = containers[0]!.env?.map(({ name, value = '' }) => [name, value]) ?? [];
+      expect(() => readConfig({ ...links, ...shared, ...Object.fromEntries(own) })).not.toThrow();
+    }
+  });
+
+  test('metrics have the names of jobs that the alerts look for', () => {
+    const all = manifests(everything);
+    const { podMetricsEndpoints } = all.find(({ kind }) => kind === 'PodMonitor')!.spec;
+    expect(podMetricsEndpoints![0]!.relabelings).toEqual([
+      {
+        sourceLabels: ['__meta_kubernetes_pod_label_app_kubernetes_io_component'],
+        targetLabel: 'job',
+        replacement: 'postback-$1',
+      },
+    ]);
+    expect(readFileSync(join('ops', 'prometheus', 'alerts.yml'), 'utf8')).toContain('up{job=~"postback-.*"}');
+  });
+
+  test('workers for content are scaled by all queues that they serve', () => {
+    const scalers = manifests(everything).filter(({ kind }) => kind === 'ScaledObject');
+    const queues = scalers.map(({ metadata, spec }) => [
+      metadata.name.replace('production-worker-', ''),
+      spec.triggers!.map((trigger) => trigger.metadata.taskQueue),
+    ]);
+    const content = ['content', GROUP_QUEUE, FILE_QUEUE];
+    const expected = TASK_QUEUES.map((queue) => [queue, queue === 'content' ? content : [queue]]);
+    expect(new Map(queues as [string, string[]][])).toEqual(new Map(expected as [string, string[]][]));
   });
 
   test('workers for content reach the stores and nothing else outside', () => {
