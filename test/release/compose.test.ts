@@ -7,6 +7,7 @@ import { Ajv, type Schema } from 'ajv';
 import { parse } from 'yaml';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../domain/search-attributes.js';
 import { TASK_QUEUES } from '../../domain/workflow-contract.js';
+import { settingsSchema } from '../../runtime/config.js';
 import { runCommand } from '../support/command.js';
 import { PINNED_JARS } from '../support/opensearch/pinned-jars.js';
 
@@ -111,6 +112,10 @@ describe('docker-compose.yml', () => {
       'AWS_ACCESS_KEY_ID',
       'AWS_SECRET_ACCESS_KEY',
       'OTEL_EXPORTER_OTLP_HEADERS',
+      'POSTBACK_TEMPORAL_CODEC_KEYS',
+      'POSTBACK_EMBEDDINGS_KEY',
+      'POSTBACK_PREVIOUS_EMBEDDINGS_KEY',
+      'POSTBACK_OPENAI_KEY',
     ]);
   });
 
@@ -143,9 +148,14 @@ describe('docker-compose.yml', () => {
     const OUTSIDE = [
       'AWS_ACCESS_KEY_ID',
       'AWS_SECRET_ACCESS_KEY',
+      'POSTBACK_CREW_TOOL_SECRETS',
+      'POSTBACK_EMBEDDINGS_KEY',
       'POSTBACK_OPENAI_KEY',
       'POSTBACK_OPERATOR_TOKEN',
       'POSTBACK_OPERATOR_WEBHOOK_SECRET',
+      'POSTBACK_PREVIOUS_EMBEDDINGS_KEY',
+      'POSTBACK_RERANK_KEY',
+      'POSTBACK_TEMPORAL_CODEC_KEYS',
     ];
     expect([...new Set(optional)].sort()).toEqual(OUTSIDE);
   });
@@ -231,6 +241,7 @@ describe("the product's services", () => {
     expect(Object.keys(environment!)).toEqual([
       'POSTBACK_EMBEDDING_MODEL_DIR',
       'POSTBACK_EMBEDDER_SOCKET',
+      'POSTBACK_EMBEDDING_THREADS',
       'LOG_LEVEL',
     ]);
     expect(networks).toEqual(['inside']);
@@ -261,10 +272,52 @@ describe("the product's services", () => {
     expect(given).toEqual(
       expect.arrayContaining([...shared, ...own, 'POSTBACK_EMBEDDING_MODEL_DIR', 'OUTBOUND_ALLOW_CIDRS']),
     );
-    const opensSecrets = ['api', 'worker-connectors', 'worker-deliveries'].includes(name);
-    expect(given.includes('POSTBACK_SEALING_KEY')).toBe(opensSecrets);
-    expect(given.includes('POSTBACK_OPENAI_KEY')).toBe(['worker-ai', 'worker-crews'].includes(name));
     expect(service.environment?.OUTBOUND_ALLOW_CIDRS).toMatch(/^\$\{OUTBOUND_ALLOW_CIDRS:-\}$/);
+  });
+
+  /** The file, the image or the command of a service decides these, and all of Temporal, which is the file's own. */
+  const DECIDED = [
+    'MONGODB_URI',
+    'POSTBACK_DATA_DIR',
+    'POSTBACK_API_HOST',
+    'POSTBACK_API_PORT',
+    'POSTBACK_INTERNAL_PORT',
+    'POSTBACK_INTERNAL_HOST',
+    'POSTBACK_WORKER_HEALTH_PORT',
+    'POSTBACK_QUEUES',
+    'POSTBACK_TEMPORAL_UI_URL',
+    'POSTBACK_EMBEDDINGS_OFF_REASON',
+    'POSTBACK_EMBEDDING_MODEL_DIR',
+    'POSTBACK_EMBEDDER_SOCKET',
+    'POSTBACK_EMBEDDER_URL',
+    'POSTBACK_EMBEDDER_PORT',
+    'POSTBACK_EMBEDDER_HOST',
+    'POSTBACK_OCR_LANGUAGES_DIR',
+    'POSTBACK_SHUTDOWN_SECONDS',
+    'POSTBACK_WORKER_VERSIONING',
+  ];
+
+  test('get every other setting from the environment, and each secret only where it is used', () => {
+    const embedding = ['api', 'worker-content', 'worker-crews', 'worker-control'];
+    const USERS: Record<string, string[]> = {
+      POSTBACK_SEALING_KEY: ['api', 'worker-connectors', 'worker-deliveries'],
+      POSTBACK_OPERATOR_TOKEN: ['api'],
+      POSTBACK_OPERATOR_WEBHOOK_URL: ['worker-deliveries'],
+      POSTBACK_OPERATOR_WEBHOOK_SECRET: ['worker-deliveries'],
+      POSTBACK_OPERATOR_NOTICE_SECONDS: ['worker-deliveries'],
+      POSTBACK_CALLBACK_PROXY: ['api', 'worker-deliveries'],
+      POSTBACK_EMBEDDINGS_KEY: embedding,
+      POSTBACK_PREVIOUS_EMBEDDINGS_KEY: embedding,
+      POSTBACK_RERANK_KEY: ['api', 'worker-crews'],
+      POSTBACK_OPENAI_KEY: ['worker-content', 'worker-ai', 'worker-crews'],
+      POSTBACK_CREW_TOOL_SECRETS: ['worker-crews'],
+    };
+    const all = ours.map(([name]) => name);
+    const settings = Object.keys(settingsSchema.shape).filter((name) => !/^TEMPORAL_/.test(name));
+    for (const setting of settings.filter((name) => !DECIDED.includes(name))) {
+      const users = ours.filter(([, { environment }]) => environment?.[setting]?.startsWith(`\${${setting}:`));
+      expect([setting, users.map(([name]) => name)]).toEqual([setting, USERS[setting] ?? all]);
+    }
   });
 
   test('the image runs without root, installs production packages, and copies listed folders only', () => {
