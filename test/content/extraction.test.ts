@@ -1,13 +1,12 @@
-import { createReadStream } from 'node:fs';
-import { open, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import sharp from 'sharp';
-import type { Extraction } from '../../domain/extraction.js';
 import { detectFileKind } from '../../providers/extraction/index.js';
+import { prepareForOcr } from '../../providers/extraction/ocr/picture.js';
 import { lettering } from '../fixtures/lettering.js';
 import { bitmap, bomb, docx, zip } from '../fixtures/made-files.js';
-import { startExtractor } from '../support/extractor.js';
+import { detectAndExtract, startExtractor, textOf } from '../support/extractor.js';
 import { temporaryFolder } from '../support/folder.js';
 
 const FIXTURES = join(process.cwd(), 'test/fixtures');
@@ -15,23 +14,12 @@ const folder = temporaryFolder('extraction');
 const extractor = startExtractor({ processes: 2 });
 afterAll(() => extractor.close());
 
-/** Detects and extracts a file, as ingestion does. */
-async function read(path: string, filename = path, using = extractor): Promise<Extraction & { kind: string }> {
-  const file = await open(path);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(64 * 1024), 0, 64 * 1024, 0);
-  await file.close();
-  const openStream = () => createReadStream(path);
-  const { kind } = await detectFileKind(buffer.subarray(0, bytesRead), { filename, openStream });
-  return { kind, ...(await using.extract({ path, kind })) };
-}
-
-const fixture = (name: string) => read(join(FIXTURES, name));
+const fixture = (name: string) => detectAndExtract(extractor, join(FIXTURES, name));
 async function content(name: string, bytes: string | Buffer, using = extractor) {
   const path = join(folder, name);
   await writeFile(path, bytes);
-  return read(path, name, using);
+  return detectAndExtract(using, path);
 }
-const words = (extraction: Extraction) => extraction.sections.map((section) => section.text).join('\n');
 
 describe('documents', () => {
   test('a DOCX has its title, headings and tables', async () => {
@@ -79,7 +67,7 @@ describe('documents', () => {
   test('an RTF is read with its accents', async () => {
     const notice = await fixture('notice.rtf');
     expect(notice.kind).toBe('rtf');
-    expect(words(notice)).toContain('The lighthouse keeper’s café closes at nine.');
+    expect(textOf(notice)).toContain('The lighthouse keeper’s café closes at nine.');
   });
 
   test('a PDF has a section per page', async () => {
@@ -100,7 +88,7 @@ describe('text kinds', () => {
   ])('the kind of %s is detected by content', async (name, text, kind, expected) => {
     const extraction = await content(name, text);
     expect(extraction.kind).toBe(kind);
-    expect(words(extraction)).toContain(expected);
+    expect(textOf(extraction)).toContain(expected);
   });
 
   test('a web page is read with its headings and without navigation and scripts', async () => {
@@ -127,7 +115,7 @@ describe('text kinds', () => {
     ['UTF-16 without a byte order mark', Buffer.from('Le café du port est fermé en été.', 'utf16le')],
     ['UTF-8', Buffer.from('Le café du port est fermé en été.')],
   ])('text in %s is decoded', async (_encoding, bytes) => {
-    expect(words(await content('text.txt', bytes))).toMatch(/^Le café du port est fermé en été/);
+    expect(textOf(await content('text.txt', bytes))).toMatch(/^Le café du port est fermé en été/);
   });
 });
 
@@ -142,14 +130,21 @@ describe('pictures', () => {
   test.each(['png', 'jpeg', 'webp', 'tiff', 'gif'] as const)('the text of a %s is read', async (format) => {
     const extraction = await content(`notice.${format}`, await picture().toFormat(format).toBuffer());
     expect(extraction.kind).toBe('image');
-    expect(words(extraction)).toContain('The lighthouse opened in 1887');
+    expect(textOf(extraction)).toContain('The lighthouse opened in 1887');
   });
 
   test('the text of a BMP is read', async () => {
     const { data, info } = await picture().toColourspace('srgb').raw().toBuffer({ resolveWithObject: true });
-    expect(words(await content('notice.bmp', bitmap(data, info.width, info.height)))).toContain(
+    expect(textOf(await content('notice.bmp', bitmap(data, info.width, info.height)))).toContain(
       'lighthouse opened in 1887',
     );
+  });
+
+  test('a photo that is stored on its side is read in the size in which it is shown', async () => {
+    const upright = await prepareForOcr(picture());
+    const stored = await picture().rotate(-90).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+    const { width, height } = await prepareForOcr(sharp(stored));
+    expect({ width, height }).toEqual({ width: upright.width, height: upright.height });
   });
 
   test('a picture with too many pixels is E2003, and a picture without text is E2004', async () => {
@@ -214,7 +209,7 @@ describe('invalid files', () => {
   });
   test('a PDF over the page limit is E2003', async () => {
     const strict = startExtractor({ limits: { maxPages: 1 } });
-    await expect(read(join(FIXTURES, 'report.pdf'), 'report.pdf', strict)).rejects.toMatchObject({ code: 'E2003' });
+    await expect(detectAndExtract(strict, join(FIXTURES, 'report.pdf'))).rejects.toMatchObject({ code: 'E2003' });
     await strict.close();
   });
 
@@ -262,7 +257,7 @@ describe('invalid files', () => {
 describe('limits', () => {
   test('a parser over its time limit is E2003, and the next file is read', async () => {
     const tooFast = startExtractor({ processes: 1, timeoutMs: 1 });
-    await expect(read(join(FIXTURES, 'handbook.docx'), 'handbook.docx', tooFast)).rejects.toMatchObject({
+    await expect(detectAndExtract(tooFast, join(FIXTURES, 'handbook.docx'))).rejects.toMatchObject({
       code: 'E2003',
     });
     await tooFast.close();
@@ -273,7 +268,7 @@ describe('limits', () => {
     const small = startExtractor({ processes: 1, memoryMb: 24 });
     const table = `name,value,remark\n${'some words,12345,and some more words\n'.repeat(400_000)}`;
     await expect(content('large.csv', table, small)).rejects.toThrow(/over a processing limit.*memory/);
-    expect(words(await content('small.txt', 'Still works.', small))).toBe('Still works.');
+    expect(textOf(await content('small.txt', 'Still works.', small))).toBe('Still works.');
     await small.close();
   });
 

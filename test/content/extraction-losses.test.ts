@@ -1,0 +1,218 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { utils, type WorkSheet, write } from '@e965/xlsx';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import iconv from 'iconv-lite';
+import { openText, openWorkbook, wordDocument } from '../fixtures/made-documents.js';
+import { workbook } from '../fixtures/made-sheets.js';
+import { detectAndExtract, startExtractor, textOf } from '../support/extractor.js';
+import { temporaryFolder } from '../support/folder.js';
+
+/** What files have that parsers lose by themselves, or read twice. */
+const folder = temporaryFolder('losses');
+const extractor = startExtractor();
+afterAll(() => extractor.close());
+
+async function content(name: string, bytes: string | Buffer) {
+  const path = join(folder, name);
+  await writeFile(path, bytes);
+  return detectAndExtract(extractor, path);
+}
+const contentText = async (name: string, bytes: string | Buffer) => textOf(await content(name, bytes));
+
+describe('DOCX', () => {
+  const run = (text: string) => `<w:r><w:t xml:space="preserve">${text}</w:t></w:r>`;
+  const paragraph = (markup: string) => `<w:p>${markup}</w:p>`;
+  const control = (markup: string) => `<w:sdt><w:sdtPr/><w:sdtContent>${markup}</w:sdtContent></w:sdt>`;
+  const box = (markup: string) => `<w:txbxContent>${markup}</w:txbxContent>`;
+  const read = (xml: string, notes = {}) => contentText('file.docx', wordDocument([{ xml }], notes));
+
+  test('content controls around paragraphs, within each other, are read', async () => {
+    expect(await read(control(paragraph(run('Lamp.')) + control(paragraph(run('Oil.')))))).toBe('Lamp.\n\nOil.');
+  });
+
+  test('content controls around a table, a row and a cell are read', async () => {
+    const cell = (text: string) => `<w:tc>${paragraph(run(text))}</w:tc>`;
+    const row = (...cells: string[]) => `<w:tr>${cells.join('')}</w:tr>`;
+    const rows = [row(cell('Ship'), cell('Home')), control(row(cell('Freja'), control(cell('Oslo'))))];
+    expect(await read(control(`<w:tbl>${rows.join('')}</w:tbl>`))).toBe('Ship: Freja; Home: Oslo');
+  });
+
+  test('a text box, which has a second form for old programs, is read once and after its paragraph', async () => {
+    const forms = `<mc:Choice>${box(paragraph(run('In the box.')))}</mc:Choice><mc:Fallback>${box(paragraph(run('In the box.')))}</mc:Fallback>`;
+    const names = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"';
+    const shape = `<w:r><mc:AlternateContent ${names}>${forms}</mc:AlternateContent></w:r>`;
+    expect(await read(paragraph(run('Beside it') + shape + run(' and on.')))).toBe('Beside it and on.\n\nIn the box.');
+  });
+
+  test('tabs, line breaks and hyphens that do not break are characters', async () => {
+    const parts = ['co', '<w:r><w:noBreakHyphen/></w:r>', 'op', '<w:r><w:tab/></w:r>', 'Oslo', '<w:r><w:br/></w:r>', 'Bergen', '<w:r><w:cr/></w:r>', 'Vestby']; // biome-ignore format: one line
+    const xml = paragraph(parts.map((part) => (part.startsWith('<') ? part : run(part))).join(''));
+    expect(await read(xml)).toBe('co-op\tOslo\nBergen\nVestby');
+  });
+
+  test('moved text is read where it is now, and deleted text is not read', async () => {
+    const moved = (to: 'From' | 'To') => `<w:move${to} w:id="1">${run('The oil. ')}</w:move${to}>`;
+    const deleted = `<w:del w:id="2"><w:r><w:delText>Whale. </w:delText></w:r>${run('Fish. ')}</w:del>`;
+    expect(await read(paragraph(moved('From') + run('The lamp. ') + deleted + moved('To') + run('The wick.')))).toBe(
+      'The lamp. The oil. The wick.',
+    );
+  });
+
+  test('footnotes and endnotes follow the paragraph that refers to them', async () => {
+    const reference = (kind: string) => `<w:r><w:${kind}Reference w:id="1"/></w:r>`;
+    const xml = paragraph(run('Lit') + reference('footnote') + run(' at dusk') + reference('endnote')) + paragraph(run('Then dawn.')); // biome-ignore format: one line
+    expect(await read(xml, { footnotes: ['With oil.'], endnotes: ['By hand.'] })).toBe(
+      'Lit at dusk\n\nWith oil.\n\nBy hand.\n\nThen dawn.',
+    );
+  });
+});
+
+describe('ODT', () => {
+  const read = (markup: string) => contentText('file.odt', openText(markup));
+
+  test('a footnote follows its paragraph', async () => {
+    const note =
+      '<text:note text:note-class="footnote"><text:note-citation>1</text:note-citation><text:note-body><text:p>With oil.</text:p></text:note-body></text:note>';
+    expect(await read(`<text:p>Lit${note} at dusk.</text:p><text:p>Then dawn.</text:p>`)).toBe(
+      'Lit at dusk.\n\nWith oil.\n\nThen dawn.',
+    );
+  });
+});
+
+describe('RTF', () => {
+  const read = (body: string) =>
+    contentText('file.rtf', Buffer.from(`{\\rtf1\\ansi\\ansicpg1252\\deff0{\\fonttbl{\\f0 Arial;}}${body}\\par}`, 'latin1')); // biome-ignore format: one line
+
+  test.each([
+    ['a character', 'Price \\u8364? 5', 'Price € 5'],
+    ['a byte in hex', "Price \\u8364\\'80 5", 'Price € 5'],
+    ['two characters', '\\uc2\\u1055\\\'8f\\\'a5\\u1088ab end', 'Пр end'], // biome-ignore format: quotes
+    ['no character', '\\uc0\\u1055 \\u1088 ?', 'Пр?'],
+  ])('a replacement of %s is not read', async (_what, body, expected) => {
+    expect(await read(body)).toBe(expected);
+  });
+
+  test('the length of replacements applies to its group', async () => {
+    expect(await read('{\\uc0\\u1055 a}\\u1088?b {\\uc2 {\\u1080??c}}\\u1090?d')).toBe('Пaрb иcтd');
+  });
+
+  test('dashes, bullets, spaces and hyphens of their own control words are characters', async () => {
+    expect(await read('a\\emdash b\\endash c\\~d\\_e\\-f \\bullet g')).toBe('a—b–c\u00a0d-ef •g');
+  });
+
+  test('a line that ends with a backslash is a line', async () => {
+    expect(await read('Lamp\\\nOil')).toBe('Lamp\nOil');
+  });
+
+  test('bytes of a picture are no control words', async () => {
+    expect(await read('Before {\\pict\\wmetafile8\\bin9 }\\uc0 {\\{}after \\u8364?')).toBe('Before after €');
+  });
+});
+
+describe('tables', () => {
+  const table = (rows: number, lineEnd = '\n') =>
+    `ship,home,fee\n${Array.from({ length: rows }, (_, n) => `Ketch ${n},Oslo,${n}`).join(lineEnd)}${lineEnd}`;
+
+  test('an ODS whose rows Excel filled with empty cells is read', async () => {
+    const rows = [['ship', 'home', 'fee'], ...Array.from({ length: 200 }, (_, n) => [`Ketch ${n}`, 'Oslo', String(n)])];
+    const read = await content('file.ods', openWorkbook([{ name: 'Fees', rows, filled: 16_381 }]));
+    expect(read.sections).toMatchObject([{ sheet: 'Fees', text: expect.stringMatching(/^ship: Ketch 199; home: Oslo; fee: 199$/m) }]); // biome-ignore format: one line
+  });
+
+  test('empty cells of an ODS before a cell with text count', async () => {
+    const rows = [
+      ['ship', 'home', 'fee'],
+      ['Ketch', '', '40'],
+      ['Yawl', 'Oslo', '55'],
+    ];
+    expect(textOf(await content('gap.ods', openWorkbook([{ name: 'Fees', rows, filled: 16_381 }])))).toBe(
+      'ship: Ketch; fee: 40\nship: Yawl; home: Oslo; fee: 55',
+    );
+  });
+
+  test('a CSV of 130,000 rows is read', async () => {
+    const { sections } = await content('rows.csv', table(130_000));
+    expect(sections.at(-1)!.text).toMatch(/^ship: Ketch 129999; home: Oslo; fee: 129999$/m);
+  });
+
+  test('a CSV with an empty row after each row is read in time in proportion to it', async () => {
+    const start = performance.now();
+    const { sections } = await content('ends.csv', table(20_000, '\r\r\n'));
+    expect(sections.at(-1)!.text).toMatch(/^ship: Ketch 19999; home: Oslo; fee: 19999$/m);
+    expect(performance.now() - start).toBeLessThan(20_000);
+  });
+
+  test('a CSV in quotes whose first KiB end within quotes keeps its header', async () => {
+    const remark = 'a long remark with a line\nend, and so on; '.repeat(5);
+    const rows = Array.from({ length: 200 }, (_, n) => `"Ketch ${n}";"${remark}";"${n}"`);
+    const { kind, sections } = await content('quoted.csv', ['"ship";"remark";"fee"', ...rows].join('\n'));
+    expect({ kind, last: sections.at(-1)!.text }).toMatchObject({
+      kind: 'csv',
+      last: expect.stringMatching(/^ship: Ketch 199; remark: a long remark .*; fee: 199$/m),
+    });
+  });
+
+  const TIMES = 'what: opens; when: 08:30:00\nwhat: lasts; when: 37:30:00\nwhat: since; when: 2024-01-01\nwhat: lit; when: 2024-01-01T18:00:00'; // biome-ignore format: one line
+
+  test('times of day and durations of an XLSX have no date', async () => {
+    const rows = [
+      ['what', 'when'],
+      ['opens', new Date(Date.UTC(1899, 11, 30, 8, 30))],
+      ['lasts', new Date(Date.UTC(1899, 11, 31, 13, 30))],
+      ['since', new Date(Date.UTC(2024, 0, 1))],
+      ['lit', new Date(Date.UTC(2024, 0, 1, 18))],
+    ];
+    expect(await contentText('times.xlsx', workbook([{ name: 'Times', rows }]))).toBe(TIMES);
+  });
+
+  test('times of day and durations of an XLS have no date', async () => {
+    const sheet: WorkSheet = utils.aoa_to_sheet([
+      ['what', 'when'],
+      ['opens', { t: 'n', v: 8.5 / 24, z: 'h:mm' }],
+      ['lasts', { t: 'n', v: 37.5 / 24, z: '[h]:mm:ss' }],
+      ['since', { t: 'n', v: 45_292, z: 'yyyy-mm-dd' }],
+      ['lit', { t: 'n', v: 45_292.75, z: 'yyyy-mm-dd h:mm' }],
+    ]);
+    const file = write({ SheetNames: ['Times'], Sheets: { Times: sheet } }, { type: 'buffer', bookType: 'biff8' });
+    expect(await contentText('times.xls', file as Buffer)).toBe(TIMES);
+  });
+});
+
+describe('encodings', () => {
+  const GERMAN = 'Grüße aus Köln – schön, dass es geht.';
+  const RUSSIAN = 'Маяк в гавани был зажжён сегодня ночью, и корабли вошли в порт. '.repeat(5).trim();
+  const page = (text: string) => `<!doctype html><body><p>${text}</p></body>`;
+  const damaged = (before: string) =>
+    Buffer.concat([Buffer.from(`${before}${GERMAN} `.padEnd(100)), Buffer.from([0xff]), Buffer.from(` ${GERMAN}`)]);
+
+  test('a web page in UTF-8 that does not say so', async () => {
+    expect(await contentText('page.html', page(GERMAN))).toBe(GERMAN);
+  });
+
+  test.each([
+    ['windows-1252', GERMAN],
+    ['koi8-r', RUSSIAN],
+  ])('a web page in %s that does not say so', async (encoding, text) => {
+    expect(await contentText('page.html', iconv.encode(page(text), encoding))).toBe(text);
+  });
+
+  test('a web page in the encoding that it says', async () => {
+    const said = `<!doctype html><meta charset="koi8-r"><body><p>Маяк</p></body>`;
+    expect(await contentText('page.html', iconv.encode(said, 'koi8-r'))).toBe('Маяк');
+  });
+
+  test.each([
+    ['near its start', ''],
+    ['behind 64 KiB of ASCII', 'plain words '.repeat(7_000)],
+  ])('a text in UTF-8 with a damaged byte %s', async (_where, before) => {
+    expect(await contentText('damaged.txt', damaged(before))).toMatch(/Grüße aus Köln – schön, dass es geht\.\s+\ufffd Grüße aus Köln – schön/); // biome-ignore format: one line
+  });
+
+  test.each([
+    ['windows-1252', GERMAN],
+    ['koi8-r', RUSSIAN],
+  ])('a text in %s', async (encoding, text) => {
+    expect(await contentText('text.txt', iconv.encode(text, encoding))).toBe(text);
+  });
+});
