@@ -216,3 +216,21 @@ describe('encodings', () => {
     expect(await contentText('text.txt', iconv.encode(text, encoding))).toBe(text);
   });
 });
+
+describe('JSON', () => {
+  test('numbers with more digits than JavaScript holds keep them', async () => {
+    expect(
+      await contentText('ids.json', '{"id": 12345678901234567890, "fee": 1.10, "list": [9007199254740993, 2]}'),
+    ).toBe('id: 12345678901234567890\nfee: 1.1\nlist: 9007199254740993, 2');
+  });
+
+  test('so do those of JSON lines', async () => {
+    expect(await contentText('ids.jsonl', '{"id": 12345678901234567890}\n{"id": 12345678901234567891}\n')).toBe(
+      'id: 12345678901234567890\n\nid: 12345678901234567891',
+    );
+  });
+
+  test('of a name that an object has twice, the last value counts', async () => {
+    expect(await contentText('twice.json', '{"a": 1, "a": 2}')).toBe('a: 2');
+  });
+});

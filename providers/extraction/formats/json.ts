@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isSafeNumber, type ParseOptions, parse } from 'lossless-json';
 import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import { decodeText } from '../plain-text.js';
 
@@ -17,18 +18,28 @@ export async function extractJson(path: string): Promise<Extraction> {
 
 function parseAny(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return parseOne(text);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ExtractionError('E2003', 'It is nested too deeply.');
     try {
       return text
         .split('\n')
         .filter((line) => line.trim() !== '')
-        .map((line) => JSON.parse(line) as unknown);
+        .map(parseOne);
     } catch {
       throw new ExtractionError('E2001', 'It is not valid JSON.');
     }
   }
 }
+
+/** Of names that an object has twice, the last counts, as everywhere in JavaScript. */
+const OPTIONS: ParseOptions = {
+  // A number with more digits than JavaScript holds, such as an id, stays as it is written.
+  parseNumber: (number) => (isSafeNumber(number) ? Number(number) : number),
+  onDuplicateKey: ({ newValue }) => newValue,
+};
+
+const parseOne = (text: string) => parse(text, undefined, OPTIONS);
 
 function* lines(value: unknown, path: string, depth: number): Generator<string> {
   if (depth > MAX_DEPTH) throw new ExtractionError('E2003', 'It is nested too deeply.');
