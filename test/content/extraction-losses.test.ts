@@ -234,3 +234,24 @@ describe('JSON', () => {
     expect(await contentText('twice.json', '{"a": 1, "a": 2}')).toBe('a: 2');
   });
 });
+
+describe('HTML', () => {
+  const read = (body: string) => contentText('page.html', `<!doctype html><meta charset="utf-8"><body>${body}</body>`);
+
+  test('the text of a form is read without its fields', async () => {
+    const fields =
+      '<input value="secret"><select><option>Oslo</select><textarea>typed</textarea><button>Send</button><datalist><option>Bergen</datalist>';
+    expect(await read(`<p>Before</p><form><h1>Quay</h1>Ships moor here.${fields}</form>After`)).toBe(
+      'Before\nShips moor here.\n\nAfter',
+    );
+  });
+
+  test.each(['display:none', 'color: red; DISPLAY: none'])(
+    'an element with the style %s is not read',
+    async (style) => {
+      expect(await read(`<p>Shown</p><div style="${style}">Hidden</div><p style="display: block">Also shown</p>`)).toBe(
+        'Shown\n\nAlso shown',
+      );
+    },
+  );
+});

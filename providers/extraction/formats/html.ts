@@ -12,7 +12,8 @@ type Element = Extract<AnyNode, { tagName: string }>;
 
 /** Elements that are not content. */
 const NOISE =
-  'script, style, noscript, template, svg, iframe, nav, form, button, select, [hidden], [aria-hidden="true"]';
+  'script, style, noscript, template, svg, iframe, nav, button, select, form textarea, form datalist, [hidden], ' +
+  '[aria-hidden="true"], [style*="display:none" i], [style*="display: none" i]';
 /** Code within a line. */
 const CODE = new Set(['code', 'samp', 'tt']);
 const CODE_CLASS = '[class*="highlight"], [class*="code"], [class*="language-"], [class*="lang-"], [class*="source"]';
@@ -25,7 +26,7 @@ const MAX_DEPTH = 1_000;
 const OPTIONAL_END = new Set('p li dt dd tr td th thead tbody tfoot colgroup option optgroup rt rp'.split(' '));
 const BLOCKS = new Set(
   (
-    'address article aside blockquote body dd details div dl dt fieldset figcaption figure footer header hr li main ol p ' +
+    'address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form header hr li main ol p ' +
     'pre section summary table tbody td tfoot th thead tr ul'
   ).split(' '),
 );
