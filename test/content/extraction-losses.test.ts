@@ -212,6 +212,25 @@ describe('encodings', () => {
   test.each([
     ['windows-1252', GERMAN],
     ['koi8-r', RUSSIAN],
+    ['utf-8', GERMAN],
+  ])('an e-mail in %s that does not say so', async (encoding, text) => {
+    const mail = `From: a@example.org\r\nTo: b@example.org\r\nMessage-ID: <1@example.org>\r\nSubject: Lamp\r\n\r\n${text}\r\n`;
+    expect(await contentText('mail.eml', iconv.encode(mail, encoding))).toBe(
+      `From: a@example.org\nTo: b@example.org\nSubject: Lamp\n${text}`,
+    );
+  });
+
+  test('an e-mail in the encodings that its parts say', async () => {
+    const part = (charset: string, text: string) =>
+      Buffer.concat([Buffer.from(`--edge\r\nContent-Type: text/plain; charset=${charset}\r\n\r\n`), iconv.encode(text, charset), Buffer.from('\r\n')]); // biome-ignore format: one line
+    const head = 'From: a@example.org\r\nMessage-ID: <1@example.org>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=edge\r\n\r\n'; // biome-ignore format: one line
+    const mail = Buffer.concat([Buffer.from(head), part('windows-1252', GERMAN), part('koi8-r', RUSSIAN), Buffer.from('--edge--\r\n')]); // biome-ignore format: one line
+    expect(await contentText('parts.eml', mail)).toMatch(new RegExp(`${GERMAN}\\s+${RUSSIAN}$`));
+  });
+
+  test.each([
+    ['windows-1252', GERMAN],
+    ['koi8-r', RUSSIAN],
   ])('a text in %s', async (encoding, text) => {
     expect(await contentText('text.txt', iconv.encode(text, encoding))).toBe(text);
   });

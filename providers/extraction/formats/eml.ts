@@ -1,16 +1,20 @@
+import iconv from 'iconv-lite';
 import PostalMime, { type Address, type Email } from 'postal-mime';
 import { ExtractionError } from '../../../domain/extraction.js';
+import { encodingOf } from '../plain-text.js';
 import type { Mail } from './mail.js';
 
 /** Levels of multipart. Programs write four or five. */
 const MAX_NESTING = 50;
+/** A part states its encoding, or is no text. */
+const STATES_ENCODING = /charset\*?=|encoding:\s*binary/i;
 
 /**
  * An e-mail in the internet's format (RFC 5322, MIME).
  * @throws ExtractionError E2001 damaged, E2003 when its parts are nested too deeply
  */
 export async function readEml(file: Buffer): Promise<Mail> {
-  const mail = await PostalMime.parse(file, {
+  const mail = await PostalMime.parse(decoded(file), {
     // Attached e-mails are read as attachments, so that their text is not taken for this e-mail's.
     forceRfc822Attachments: true,
     maxNestingDepth: MAX_NESTING,
@@ -36,6 +40,14 @@ export async function readEml(file: Buffer): Promise<Mail> {
         content: new Uint8Array(content as ArrayBuffer),
       })),
   };
+}
+
+/** The parser reads parts that state no encoding as UTF-8. Headers in ASCII would hide the encoding of a short text. */
+function decoded(file: Buffer): Buffer | string {
+  const bytes = file.toString('latin1');
+  if (STATES_ENCODING.test(bytes)) return file;
+  const lines = bytes.split('\n').filter((line) => /[\x80-\xff]/.test(line));
+  return lines.length === 0 ? file : iconv.decode(file, encodingOf(Buffer.from(lines.join('\n'), 'latin1')));
 }
 
 type Part = Email['attachments'][number];
