@@ -78,6 +78,12 @@ describe('ODT', () => {
       'Lit at dusk.\n\nWith oil.\n\nThen dawn.',
     );
   });
+
+  test('text that a tracked change deleted is not read', async () => {
+    const changes =
+      '<text:tracked-changes><text:changed-region><text:deletion><text:p>Whale oil.</text:p></text:deletion></text:changed-region></text:tracked-changes>';
+    expect(await read(`${changes}<text:p>Fish &amp; oil.</text:p>`)).toBe('Fish & oil.');
+  });
 });
 
 describe('RTF', () => {

@@ -1,6 +1,5 @@
-import { CFB } from '@e965/xlsx';
 import * as cheerio from 'cheerio';
-import { readEntries } from './archive.js';
+import { repack } from './repack.js';
 
 /** The entries that are text of the document. */
 const TEXT = /^word\/(?:document|footnotes|endnotes)\d*\.xml$/;
@@ -12,11 +11,8 @@ const CHARACTERS: Record<string, string> = { 'w:tab': '\t', 'w:br': '\n', 'w:cr'
  * paragraphs and tables, text boxes, tabs and line breaks, and reads what was moved at both places.
  * @param path a container that passed `checkArchive`
  */
-export async function readPlainDocx(path: string): Promise<Buffer> {
-  const container = CFB.utils.cfb_new();
-  for (const [name, xml] of await readEntries(path, (entry) => /\.(xml|rels)$/.test(entry)))
-    CFB.utils.cfb_add(container, `/${name}`, Buffer.from(TEXT.test(name) ? plainMarkup(xml) : xml));
-  return CFB.write(container, { fileType: 'zip', type: 'buffer' });
+export function readPlainDocx(path: string): Promise<Buffer> {
+  return repack(path, (name, xml) => (TEXT.test(name) ? plainMarkup(xml) : xml));
 }
 
 function plainMarkup(xml: string): string {

@@ -38,6 +38,7 @@ export async function extractOffice(path: string, kind: OfficeKind, limits: Extr
 /** The file in a form that the library reads completely. */
 async function fileOf(path: string, kind: OfficeKind): Promise<Buffer> {
   if (kind === 'docx') return (await import('./docx.js')).readPlainDocx(path);
+  if (kind === 'odt') return (await import('./odt.js')).readPlainOdt(path);
   const file = await readFile(path);
   return kind === 'rtf' ? withoutReplacements(file) : file;
 }
