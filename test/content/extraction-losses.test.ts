@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { utils, type WorkSheet, write } from '@e965/xlsx';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import iconv from 'iconv-lite';
+import { assemblePdf } from '../fixtures/lettering.js';
 import { openText, openWorkbook, wordDocument } from '../fixtures/made-documents.js';
 import { workbook } from '../fixtures/made-sheets.js';
 import { detectAndExtract, startExtractor, textOf } from '../support/extractor.js';
@@ -279,4 +280,25 @@ describe('HTML', () => {
       );
     },
   );
+});
+
+describe('PDF', () => {
+  test('the values of the fields of a form follow the text of their page', async () => {
+    const text = 'BT /F 12 Tf 50 700 Td (The form of the harbour office asks for a name:) Tj ET';
+    const bodies = [
+      '<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R 7 0 R 8 0 R] >> >>',
+      '<< /Type /Pages /Count 1 /Kids [3 0 R] >>',
+      '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Annots [6 0 R 7 0 R 8 0 R] /Resources << /Font << /F 5 0 R >> >> >>',
+      `<< /Length ${text.length} >>\nstream\n${text}\nendstream`,
+      '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+      '<< /Type /Annot /Subtype /Widget /FT /Tx /T (f1) /TU (Name) /V (Ingrid Vale) /Rect [50 600 300 620] /P 3 0 R >>',
+      '<< /Type /Annot /Subtype /Widget /FT /Ch /T (f2) /Opt [(Oslo) (Vestby)] /V (Vestby) /Rect [50 550 300 570] /P 3 0 R >>',
+      // A password.
+      '<< /Type /Annot /Subtype /Widget /FT /Tx /Ff 8192 /T (f3) /V (swordfish) /Rect [50 500 300 520] /P 3 0 R >>',
+    ];
+    const file = assemblePdf(bodies.map((body, n) => Buffer.from(`${n + 1} 0 obj\n${body}\nendobj\n`)));
+    expect(await contentText('form.pdf', file)).toBe(
+      'The form of the harbour office asks for a name:\nName: Ingrid Vale\nVestby',
+    );
+  });
 });

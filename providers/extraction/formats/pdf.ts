@@ -58,7 +58,8 @@ async function readPages(loading: ReturnType<typeof getDocument>, limits: Extrac
   for (let number = 1; number <= document.numPages; number++) {
     const page = await document.getPage(number);
     const content = await page.getTextContent();
-    const { text, code } = readMarks(pageText(content));
+    const fields = filledFields(await page.getAnnotations());
+    const { text, code } = readMarks([pageText(content), ...fields].filter(Boolean).join('\n'));
     const label = cleanText(labels?.[number - 1] ?? '').trim();
     const named = label === '' || label === String(number) ? {} : { page_label: label };
     const section = { text, ...(code && { code }), headings: headingsOf(number), page: number, ...named };
@@ -68,6 +69,24 @@ async function readPages(loading: ReturnType<typeof getDocument>, limits: Extrac
   const info = (await document.getMetadata()).info as { Title?: unknown };
   const title = typeof info.Title === 'string' ? cleanText(info.Title).trim() : '';
   return { title: /^(untitled|\(anonymous\))?$/i.test(title) ? null : title, sections, scans };
+}
+
+interface FormField {
+  fieldType?: string;
+  fieldValue?: unknown;
+  alternativeText?: string;
+  password?: boolean;
+}
+
+/** The values of text fields and lists of a form, with the names that they have for people. The text layer does not have them. */
+function filledFields(fields: readonly FormField[]): string[] {
+  const lines = fields
+    .filter(({ fieldType = '', password }) => /^(?:Tx|Ch)$/.test(fieldType) && !password)
+    .map(({ fieldValue, alternativeText = '' }) => {
+      const value = cleanText([fieldValue].flat().filter(Boolean).join(', ')).trim();
+      return value && [cleanText(alternativeText).trim(), value].filter(Boolean).join(': ');
+    });
+  return [...new Set(lines)];
 }
 
 interface Line {
