@@ -104,14 +104,15 @@ function applyDeclaration(service: Service): Middleware<RequestState> {
 }
 
 /**
- * Rejects a request without a route before its key and its body are read. CORS preflights have routes.
+ * Rejects a request without a route before its key and its body are read. OPTIONS requests pass: they may be CORS
+ * preflights.
  * @throws ServiceError NOT_FOUND for an unknown path, METHOD_NOT_ALLOWED for another method of a known path
  */
 function requireRoute(service: Service): Middleware<RequestState> {
   const routers = routersOf(service);
   return async (ctx, next) => {
     const matches = routers.map((router) => router.match(ctx.path, ctx.method));
-    if (!matches.some(({ route }) => route)) {
+    if (ctx.method !== 'OPTIONS' && !matches.some(({ route }) => route)) {
       const allowed = [...new Set(matches.flatMap(({ path }) => path.flatMap(({ methods }) => methods)))];
       if (allowed.length === 0) throw new ServiceError('NOT_FOUND', `There is no route ${ctx.method} ${ctx.path}.`);
       ctx.set('Allow', allowed.join(', '));
