@@ -1,11 +1,19 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ScheduleNotFoundError } from '@temporalio/client';
+import type { StartedSync } from '../../domain/connectors/workflow-contract.js';
+import { createSealer } from '../../domain/sealing.js';
+import { type ConnectorRecord, createConnectors } from '../../storage/connectors/connectors.js';
+import { type ConnectorResourceRecord, createConnectorResources } from '../../storage/connectors/resources.js';
+import { byOrganisation } from '../../storage/organisation-records.js';
+import { inTransaction } from '../../storage/transactions.js';
 import { connectorsOf } from '../support/connectors.js';
 import { clientDuringTests, duringTests, temporalDuringTests } from '../support/during-tests.js';
 import { eventually } from '../support/eventually.js';
 import { listedWorkflows } from '../support/listed-workflows.js';
+import { connectMongo } from '../support/mongodb.js';
 import { clientOf } from '../support/organisation.js';
-import { sharedProduct, withDb } from '../support/product.js';
+import { databaseBeside, sharedProduct, startApi, withDb } from '../support/product.js';
+import { startProxy } from '../support/proxy.js';
 import { reconcile } from '../support/reconcile.js';
 import { html, startSite } from '../support/site.js';
 
@@ -16,7 +24,8 @@ interface Connector {
 }
 
 describe('connectors', () => {
-  const { mongodbUri } = sharedProduct();
+  const product = sharedProduct();
+  const { mongodbUri } = product;
   const org = 'connectors';
   const database = 'harbour';
   const api = clientDuringTests(org);
@@ -235,7 +244,79 @@ describe('connectors', () => {
         .collection<{ _id: string }>('connectors')
         .updateOne({ _id: id }, { $set: { pending: true, updated_at: new Date(0) } }),
     );
-    await reconcile(sharedProduct());
+    await reconcile(product);
     expect((await scheduleOf(id).describe()).spec.intervals).toHaveLength(1);
   });
+
+  describe('a change that reaches Temporal late', () => {
+    const proxy = duringTests(() => startProxy(product.temporalAddress));
+    const slow = duringTests(
+      () => startApi({ ...product, temporalAddress: proxy.address }, {}),
+      (process) => process.stop(),
+    );
+
+    /** Sets an interval of two hours, which Temporal learns only after the later change. */
+    async function changeAround(id: string, later: () => Promise<unknown>): Promise<void> {
+      const slowApi = await clientOf(org, { ...product, apiUrl: slow.apiUrl });
+      proxy.hold();
+      const changed = slowApi.request('PATCH', `/connectors/${id}`, { json: { schedule: { every: 2 } } });
+      await eventually('the change stored', async () => {
+        const { schedule } = (await api.get(`/connectors/${id}`)).body as unknown as { schedule: { every: number } };
+        return schedule.every === 2;
+      });
+      await later();
+      proxy.restore();
+      expect((await changed).status).toBe(200);
+    }
+
+    test('does not undo a later change', async () => {
+      const id = await connectors.create(web());
+      await changeAround(id, () => api.request('PATCH', `/connectors/${id}`, { json: { schedule: { every: 3 } } }));
+      expect((await scheduleOf(id).describe()).spec.intervals).toMatchObject([{ every: 3 * 3_600_000 }]);
+    });
+
+    test('does not bring back the schedule of a connector that was deleted meanwhile', async () => {
+      const id = await connectors.create(web());
+      await changeAround(id, async () => {
+        await api.del(`/connectors/${id}`);
+        await eventually('the record removed', () =>
+          withDb(mongodbUri, async (db) => {
+            return (await db.collection<{ _id: string }>('connectors').countDocuments({ _id: id })) === 0;
+          }),
+        );
+      });
+      await expect(scheduleOf(id).describe()).rejects.toThrow(ScheduleNotFoundError);
+    });
+  });
+});
+
+test('lists read neither the positions of syncs nor the links of pages', async () => {
+  const org = 'connector-lists';
+  const client = await connectMongo(databaseBeside(sharedProduct().mongodbUri, org), { monitorCommands: true });
+  const collections = {
+    connectors: byOrganisation(client.db().collection<ConnectorRecord>('connectors')),
+    connectorResources: byOrganisation(client.db().collection<ConnectorResourceRecord>('connector_resources')),
+    now: () => new Date(),
+  };
+  const connectors = createConnectors(collections, createSealer(Buffer.alloc(32).toString('base64')));
+  const resources = createConnectorResources(collections);
+  const [first, second] = [1, 2].map((sync) => ({ org, connector: 'con_lists', sync })) as [StartedSync, StartedSync];
+  const seen = [{ key: 'https://example.org/', depth: 0 }];
+  const recordSeen = (ref: StartedSync) => inTransaction(client, (tx) => resources.recordSeen(ref, seen, 1, tx));
+  const connector = { _id: first.connector, org, deleted_at: null, sync: { cursor: 'unread' } };
+  await collections.connectors.insertOne(connector as unknown as ConnectorRecord);
+  await recordSeen(first);
+  await collections.connectorResources.updateMany({}, { $set: { links: ['unread'], 'error.code': 'NOT_FOUND' } });
+
+  const found: object[] = [];
+  client.on('commandSucceeded', ({ commandName, reply }) => {
+    if (commandName === 'find') found.push(...(reply as { cursor: { firstBatch: object[] } }).cursor.firstBatch);
+  });
+  await connectors.listForOrg(org, { limit: 10 });
+  await resources.listFailing(first, { limit: 10 });
+  await resources.listVanished(second, true, 10);
+  await resources.listAny(first, 10);
+  await recordSeen(second);
+  expect(found).toHaveLength(5);
+  expect(found.filter((record) => 'links' in record || JSON.stringify(record).includes('"cursor"'))).toEqual([]);
 });

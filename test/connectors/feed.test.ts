@@ -67,6 +67,22 @@ describe('a feed connector', () => {
     expect(await text(tides, 'high water')).toContain('ten');
   });
 
+  test('makes no conditional request to a feed that replaced another during a sync', async () => {
+    // Both feeds have the same etag.
+    for (const path of ['/before', '/after']) serve(path, rss([['g1', 'Tides', 'High water at nine.']]));
+    const settings = (path: string) => ({ url: site.url + path });
+    const id = await connectors.create({ kind: 'feed', database, settings: settings('/before') });
+    site.hold = async (path) => {
+      if (path !== '/before') return;
+      await api.request('PATCH', `/connectors/${id}`, { json: { settings: settings('/after') } });
+    };
+    await connectors.sync(id);
+    site.hold = undefined;
+    site.requests.length = 0;
+    for (let n = 0; n < 2; n++) await connectors.sync(id);
+    expect(site.requests).toEqual(['200 /after', '304 /after']);
+  });
+
   test('keeps entries that the feed has dropped, unless remove_dropped is set', async () => {
     for (const [remove_dropped, removed] of [
       [false, 0],

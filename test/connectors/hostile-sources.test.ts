@@ -52,6 +52,13 @@ describe('hostile sites', () => {
     await expect(sitemap(body())).rejects.toMatchObject({ name: 'SourceError', code: 'TOO_LARGE' });
   });
 
+  test('an address that percent-encoding makes too long is left out of a sitemap', async () => {
+    const paths = ['€'.repeat(1_000), 'pages.xml'];
+    const entries = paths.map((path) => `<sitemap><loc>${site.url}/${path}</loc></sitemap>`).join('');
+    const { next } = await sitemap(`<sitemapindex>${entries}</sitemapindex>`);
+    expect(JSON.parse(next!)).toEqual({ sitemaps: [`${site.url}/pages.xml`] });
+  });
+
   test('a damaged gzip file is no listing', async () => {
     const whole = gzipSync('<urlset></urlset>');
     await expect(sitemap(whole.subarray(0, 12))).rejects.toMatchObject({ code: 'INVALID_LISTING' });

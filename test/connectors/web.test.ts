@@ -130,6 +130,28 @@ describe('a web connector', () => {
     expect(await connectors.sync(id)).toMatchObject({ last_sync: { counts: counts({ new: 2 }) }, errors: [] });
   });
 
+  test('a listing that continues after 20,000 steps fails the sync', async () => {
+    const site = await siteOf({ '/page': html('Page', 'A page.') });
+    site.pages.set('/index.xml', {
+      body: `<sitemapindex><sitemap><loc>${site.url}/1.xml</loc></sitemap></sitemapindex>`,
+    });
+    site.pages.set('/1.xml', { body: sitemap(site, ['/page']) });
+    const id = await connectors.create({ kind: 'web', database, settings: { sitemap: `${site.url}/index.xml` } });
+    // The steps are counted in the record, so the sync need not make them.
+    site.hold = async (path) => {
+      if (path !== '/index.xml') return;
+      await withDb(mongodbUri, (db) =>
+        db.collection<{ _id: string }>('connectors').updateOne({ _id: id }, { $set: { 'sync.steps': 20_000 } }),
+      );
+    };
+    expect((await connectors.sync(id)).last_sync).toMatchObject({
+      status: 'failed',
+      error_code: 'TOO_LARGE',
+      error_message: 'The listing has too many pages.',
+    });
+    expect(site.requests).toEqual(['200 /index.xml']);
+  });
+
   test('a sitemap that cannot be read fails the sync and removes nothing', async () => {
     const site = await siteOf({ '/kept': html('Kept', 'The page is kept.') });
     site.pages.set('/sitemap.xml', { body: sitemap(site, ['/kept']) });
@@ -165,6 +187,25 @@ describe('a web connector', () => {
     await api.request('PATCH', `/connectors/${id}`, { json: { settings: { ...settings, max_pages: 2 } } });
     expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 2 }), truncated: true });
     expect(await connectors.traces(connectors.itemOf(id, `${site.url}/far`))).toMatchObject({ items: 1 });
+  });
+
+  test('finds the links of unchanged pages when it begins to follow links', async () => {
+    const site = await siteOf({
+      '/': html('Start', 'Start here.', ['/near']),
+      '/near': html('Near', 'One link away.'),
+      '/notes.txt': { body: 'Notes without links.', type: 'text/plain' },
+    });
+    const settings = { urls: [`${site.url}/`, `${site.url}/notes.txt`] };
+    const id = await connectors.create({ kind: 'web', database, settings });
+    await connectors.sync(id);
+    await api.request('PATCH', `/connectors/${id}`, { json: { settings: { ...settings, follow_links: true } } });
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ new: 1, unchanged: 2 }) });
+
+    // The links are known now, so requests are conditional again.
+    site.requests.length = 0;
+    expect((await connectors.sync(id)).last_sync).toMatchObject({ counts: counts({ unchanged: 3 }) });
+    const requests = site.requests.filter((request) => !request.endsWith('/robots.txt'));
+    expect(requests.sort()).toEqual(['304 /', '304 /near', '304 /notes.txt']);
   });
 
   test('follows a redirect on the same site only, and respects the charset of the header', async () => {

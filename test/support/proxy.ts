@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { closeServer, listen } from './loopback.js';
 
 /** Passes TCP connections on. */
@@ -10,8 +11,14 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** @param targets called for each connection: the servers (`host:port`) to try, the best first; none ends the connection */
-export async function startTcpProxy(targets: () => readonly string[]): Promise<TcpProxy> {
+/**
+ * @param targets called for each connection: the servers (`host:port`) to try, the best first; none ends the connection
+ * @param mayPass awaited before each piece that a client sends is passed on
+ */
+export async function startTcpProxy(
+  targets: () => readonly string[],
+  mayPass: () => Promise<void> = async () => undefined,
+): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {
     sockets.add(socket);
@@ -32,7 +39,10 @@ export async function startTcpProxy(targets: () => readonly string[]): Promise<T
       upstream.once('close', () => client.destroy());
       client.once('close', () => upstream.destroy());
       if (client.destroyed) upstream.destroy();
-      client.pipe(upstream).pipe(client);
+      client
+        .pipe(new Transform({ transform: (piece, _, pass) => void mayPass().then(() => pass(null, piece)) }))
+        .pipe(upstream)
+        .pipe(client);
     });
     track(upstream);
   };
@@ -54,11 +64,14 @@ export async function startTcpProxy(targets: () => readonly string[]): Promise<T
   };
 }
 
-/** A TCP proxy to a server, whose connections a test can cut and restore. */
+/** A TCP proxy to a server, whose connections a test can cut or hold, and restore. */
 export interface ServerProxy {
   address: string;
   /** Ends every connection and accepts no new connections. */
   cut(): void;
+  /** Keeps what clients send. */
+  hold(): void;
+  /** Ends a cut, and passes on what was kept. */
   restore(): void;
   close(): Promise<void>;
 }
@@ -66,15 +79,24 @@ export interface ServerProxy {
 /** @param target host:port */
 export async function startProxy(target: string): Promise<ServerProxy> {
   let isOpen = true;
-  const { address, end, close } = await startTcpProxy(() => (isOpen ? [target] : []));
+  let held: PromiseWithResolvers<void> | undefined;
+  const { address, end, close } = await startTcpProxy(
+    () => (isOpen ? [target] : []),
+    async () => held?.promise,
+  );
   return {
     address,
     cut() {
       isOpen = false;
       end();
     },
+    hold() {
+      held = Promise.withResolvers();
+    },
     restore() {
       isOpen = true;
+      held?.resolve();
+      held = undefined;
     },
     close,
   };
