@@ -69,6 +69,8 @@ const WEIGHTED_CANDIDATES = 100;
 const MAX_SEARCHES = 5;
 /** By how much deeper the next search is: a large item that is being replaced can have the first hundreds of hits. */
 const DEEPER = 4;
+/** Collections whose hidden items a search leaves out: each takes clauses of the query, of which OpenSearch has few. */
+const HIDDEN_COLLECTIONS = 50;
 const NO_RATINGS: RatingTally = { sum: 0, count: 0 };
 /** Maximum number of relations and of entities in a response. */
 const MAX_GRAPH = 50;
@@ -203,7 +205,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
     for (let searches = 1, { limit } = request; ; searches += 1) {
       const found = await deps.index.search(tableOf(database._id, database.index), {
         ...request,
-        ...(hidden.length > 0 ? { without: filtersOf(hidden) } : {}),
+        ...(hidden.length > 0 ? { without: await stillHidden(database, hidden) } : {}),
         limit,
       });
       const again = reranker && (await rankAgain(reranker, database, question.query, found));
@@ -219,6 +221,22 @@ export function createRetrieval(deps: RetrievalDependencies) {
       hidden.push(...result.hidden);
       limit *= DEEPER;
     }
+  }
+
+  /**
+   * @returns a filter for the items whose ids are not served. One may be served by now, or be that of a deleted item, whose rows
+   * are being removed, and of a new one
+   */
+  async function stillHidden(database: OwnedDatabase, hidden: Best['hidden']): Promise<SourceFilter[]> {
+    return Promise.all(
+      filtersOf(hidden)
+        .slice(0, HIDDEN_COLLECTIONS)
+        .map(async ({ collection, ids }) => {
+          const items = await deps.items.listByIds(database, ids, collection);
+          const served = new Set(items.filter((item) => item.served_version !== null).map(({ id }) => id));
+          return { collection, ids: ids.filter((id) => !served.has(id)) };
+        }),
+    );
   }
 
   /** @returns the hits with the best of them in the order of the second ranking; null when there is none */

@@ -73,6 +73,21 @@ test('processes create a table at the same time', async () => {
   await Promise.all(processes.map((each) => each.close()));
 });
 
+test('a row that is there twice is there once after it has been replaced, with others and new ones', async () => {
+  const table = 'tnt_twice';
+  await index.create(table);
+  for (let run = 0; run < 2; run += 1) await index.write(table, [row('twice:0', 'plate')]);
+  await index.write(table, [row('once:0', 'plate')]);
+  expect((await foundIn(table, question('plate'))).sort()).toEqual(['once:0', 'twice:0', 'twice:0']);
+  const ids = ['new:0', 'once:0', 'twice:0'];
+  await index.write(
+    table,
+    ids.map((id) => row(id, 'plate')),
+    ids,
+  );
+  expect((await foundIn(table, question('plate'))).sort()).toEqual(ids);
+});
+
 test('searches find the rows of a table that another process has overwritten, not those they have read before', async () => {
   const table = 'tnt_overwritten';
   const other = open();

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { indexedMetadata } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
@@ -10,6 +11,7 @@ import { bytesOf, roundedUnitVector, vectorOf } from '../../storage/content/sear
 import type { Client } from '../support/client.js';
 import { runCommand } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
+import { startHttpServer } from '../support/http-server.js';
 import type { OpenSearch } from '../support/opensearch/server.js';
 import { openSearchIfAvailable } from '../support/opensearch.js';
 import { clientOf } from '../support/organisation.js';
@@ -43,6 +45,27 @@ test('vectors keep their direction in a byte for each number, and those of earli
   expect(exact.reduce((sum, value, n) => sum + value * packed[n]!, 0)).toBeGreaterThan(0.9999);
   const earlier = vector(0.6, -0.8);
   expect(vectorOf(Buffer.from(earlier.buffer).toString('base64'), 2)).toEqual(earlier);
+});
+
+test('searches ask for at most 10,000 hits and nearest vectors, which OpenSearch returns at most', async () => {
+  const bodies: { size: number; query: { knn?: { vector: { k: number } } } }[] = [];
+  const mappings = { properties: { vector: { type: 'knn_vector', dimension: 2 } } };
+  const server = await startHttpServer(async (request, response) => {
+    const isSearch = request.url!.includes('_search');
+    if (isSearch) bodies.push((await json(request)) as (typeof bodies)[number]);
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(isSearch ? { hits: { hits: [] } } : { 'test-tnt_deep-1': { mappings } }));
+  });
+  const index = createOpenSearchIndex({ url: server.url, prefix: 'test' });
+  const search = (limit: number) =>
+    index.search('tnt_deep', question('plate', { mode: 'hybrid', vector: vector(1, 0), limit }));
+  for (const limit of [3_000, 9_000, 13_568]) await search(limit);
+  const sizes = (of: typeof bodies) => of.map(({ size }) => size).sort((a, b) => a - b);
+  const [knn, words] = [bodies.filter(({ query }) => query.knn), bodies.filter(({ query }) => !query.knn)];
+  for (const searches of [knn, words]) expect(sizes(searches)).toEqual([3_000, 9_000, 10_000]);
+  expect(knn.map(({ query }) => query.knn!.vector.k)).toEqual([9_000, 10_000, 10_000]);
+  await index.close();
+  await server.close();
 });
 
 (start ? describe : describe.skip)('the search index in OpenSearch', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { indexedMetadata, NO_METADATA, tagOf } from '../../domain/content/indexed-metadata.js';
 import type { MetadataFilter } from '../../domain/content/metadata-filters.js';
-import type { IndexRow, SearchIndex, SearchRequest } from '../../domain/content/search.js';
+import type { IndexRow, SearchIndex, SearchRequest, SourceFilter } from '../../domain/content/search.js';
 
 export const row = (chunk_id: string, text: string, rest: Partial<IndexRow> = {}): IndexRow => ({
   chunk_id,
@@ -251,6 +251,65 @@ export function testSearchIndex(
     expect((await found(question('plate'))).sort()).toEqual(['a:9', 'b:0']);
     await index.write(table, [], ['a:9']);
     expect(await found(question('plate'))).toEqual(['b:0']);
+  });
+
+  test('rows that are replaced are found at all times, also by another process', async () => {
+    const other = open();
+    const rows = (round: number) => Array.from({ length: 200 }, (_, n) => row(`a:${n}`, `plate ${round}`));
+    await index.write(table, rows(0));
+    const counts = new Set<number>();
+    let replacing = true;
+    const searching = (async () => {
+      while (replacing) counts.add((await found(question('plate', { limit: 300 }), other)).length);
+    })();
+    const ids = rows(0).map(({ chunk_id }) => chunk_id);
+    for (let round = 1; round <= 10; round += 1) await index.write(table, rows(round), ids);
+    replacing = false;
+    await searching;
+    expect([...counts]).toEqual([200]);
+    expect(await found(question('plate', { limit: 300 }), other)).toHaveLength(200);
+    await other.close();
+  });
+
+  test('a row that is replaced keeps no metadata value and no vector of the row before', async () => {
+    const fields = [
+      { name: 'year', data_type: 'INT32' },
+      { name: 'place', data_type: 'VARCHAR' },
+    ] as const;
+    const metadata = indexedMetadata(fields, { year: 1999, place: 'pier' }, {});
+    const filters: MetadataFilter[] = [
+      { field: 'year', comparison: '>=', value: 0 },
+      { field: 'place', comparison: '>=', value: 'a' },
+      { tags: [tagOf('metadata', 'year', 1999)] },
+    ];
+    const matches = () => Promise.all(filters.map((filter) => found(question('plate', { metadata: filter }))));
+    const nearest = () => found(question('', { mode: 'vector', vector: vector(1, 0) }));
+    const all = ['a:0'];
+    await index.write(table, [row('a:0', 'plate', { metadata, vector: vector(1, 0), language: 'de' })]);
+    expect([await matches(), await nearest()]).toEqual([[all, all, all], all]);
+    await index.write(table, [row('a:0', 'plate')], all);
+    expect([await matches(), await nearest(), await found(question('plate'))]).toEqual([[[], [], []], [], all]);
+    await index.write(table, [row('a:0', 'plate', { metadata, vector: vector(0, 1) })], all);
+    expect([await matches(), await nearest()]).toEqual([[all, all, all], all]);
+  });
+
+  test('items can be left out of every mode, by collection and id', async () => {
+    const rows = ['a', 'b', 'c'].map((id) => row(`${id}:0`, 'plate', { vector: vector(1, 0) }));
+    await index.write(table, [
+      ...rows,
+      row('d:0', 'plate', { source_id: 'a', collection: "it's", vector: vector(1, 0) }),
+    ]);
+    const many = Array.from({ length: 3_000 }, (_, n) => `n${n}`);
+    for (const mode of ['text', 'vector', 'hybrid'] as const) {
+      const without = async (...sources: SourceFilter[]) =>
+        (await found(question('plate', { mode, vector: vector(1, 0), type: 'knowledge', without: sources }))).sort();
+      expect(await without({ collection: 'papers', ids: ['a', 'b', ...many] })).toEqual(['c:0', 'd:0']);
+      expect(await without({ collection: 'papers', ids: ['c'] }, { collection: "it's", ids: ['a'] })).toEqual([
+        'a:0',
+        'b:0',
+      ]);
+      expect(await without({ collection: 'papers', ids: [] })).toEqual(['a:0', 'b:0', 'c:0', 'd:0']);
+    }
   });
 
   test('versions that replace each other at the same time leave only the last', async () => {

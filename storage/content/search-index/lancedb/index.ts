@@ -252,7 +252,9 @@ function connectionOptions(location: string | S3Location): { uri: string; storag
 async function replaceRows(table: Table, rows: readonly IndexRow[], dimensions: number | null): Promise<boolean> {
   if (rows.length === 0) return true;
   const written = await retryConflicts(async () => {
-    const columns = withEmptyColumns(columnsOf(rows, dimensions), await table.schema());
+    const schema = await table.schema();
+    // Another process may have added the vector column meanwhile.
+    const columns = withEmptyColumns(columnsOf(rows, dimensionsOf(schema) ?? dimensions), schema);
     return table.mergeInsert('chunk_id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(columns);
   });
   return written.numUpdatedRows + written.numInsertedRows === rows.length;
