@@ -11,7 +11,8 @@ export interface HttpServer {
 
 /** An HTTP server on loopback. @param port 0: any free port */
 export async function startHttpServer(listener: RequestListener, port = 0): Promise<HttpServer> {
-  const server = createServer(listener).listen(port, '127.0.0.1');
+  // Idle connections stay open: a test that blocks the process for seconds would have them closed under a request on its way.
+  const server = createServer({ keepAliveTimeout: 0 }, listener).listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -1,6 +1,7 @@
 import { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import circus, { type TestRunner } from 'jest-circus/runner';
+import { Agent, setGlobalDispatcher } from 'undici';
 import { useJestGlobals } from './jest-globals.js';
 import { closeConnections } from './mongodb.js';
 
@@ -14,6 +15,9 @@ register(
       specifier === '@jest/globals' ? { url: '${GLOBALS}', shortCircuit: true } : next(specifier, context);
   `)}`,
 );
+
+// `fetch` gives up idle connections long before the product closes them, also when a test blocks the process for seconds.
+setGlobalDispatcher(new Agent({ keepAliveTimeoutThreshold: 30_000 }));
 
 /**
  * Runs one test file with Jest's usual runner, but lets Node load the file and what it imports. Jest loads every package
