@@ -103,9 +103,10 @@ export function createReconcileActivities(deps: ReconcileDependencies) {
       if (signal.aborted) return report;
       await attempt(report, upload._id, () => dropUpload(upload));
     }
-    for (const file of await files.unclaimedBefore(ago(ABANDONED_UPLOAD_MS), MAX_RECORDS)) {
+    const unclaimed = await files.unclaimedBefore(ago(ABANDONED_UPLOAD_MS), MAX_RECORDS);
+    for (const [request, all] of Map.groupBy(unclaimed, ({ org, batch }) => `${org}/${batch}`)) {
       if (signal.aborted) return report;
-      await attempt(report, file.file_id, () => dropUnclaimed(file));
+      await attempt(report, request, () => settleFiles(all));
     }
     return report;
   }
@@ -117,11 +118,18 @@ export function createReconcileActivities(deps: ReconcileDependencies) {
     await uploads.remove(upload);
   }
 
-  async function dropUnclaimed(file: UnclaimedFile): Promise<void> {
-    const { org, file_id } = file;
-    const owned = (await deps.items.ownsFile(file)) || (await uploads.getById(org, file_id)) !== null;
-    if (owned) await files.claim(file);
-    else await files.remove(file_id);
+  /** Removes first, because a claim is for all files of the request, and nobody looks for claimed files again. */
+  async function settleFiles(filesOfRequest: readonly UnclaimedFile[]): Promise<void> {
+    let owner: UnclaimedFile | undefined;
+    for (const file of filesOfRequest) {
+      if (await isOwned(file)) owner = file;
+      else await files.remove(file.file_id);
+    }
+    if (owner) await files.claim(owner);
+  }
+
+  async function isOwned(file: UnclaimedFile): Promise<boolean> {
+    return (await deps.items.ownsFile(file)) || (await uploads.getById(file.org, file.file_id)) !== null;
   }
 
   async function compactSearchIndex(signal: AbortSignal): Promise<JobReport> {

@@ -306,7 +306,9 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
     /** Whether an item owns the file of a request. */
     async ownsFile({ org, batch, file_id }: { org: string; batch: string; file_id: string }): Promise<boolean> {
       const projection = { _id: 1 } as const;
-      if (await items.forOrg(org).findOne({ batch }, { projection, hint: BATCH_INDEX })) return true;
+      // Other files of the batch may have been rejected, or be the same as before.
+      const newest = { batch, 'source.file_id': file_id };
+      if (await items.forOrg(org).findOne(newest, { projection, hint: BATCH_INDEX })) return true;
       // The batch of an item is that of its newest version; the file may be of the version that is served.
       const served = { 'served.source.file_id': file_id };
       return (await items.forOrg(org).findOne(served, { projection, hint: SERVED_FILE_INDEX })) !== null;
