@@ -1,10 +1,18 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { describe, expect, test } from '@jest/globals';
+import Koa, { type Middleware } from 'koa';
+import { pino } from 'pino';
+import { createHttpMetrics } from '../api/metrics.js';
+import { internalService } from '../api/public-service.js';
+import { type RequestState, requestContext } from '../api/request-context.js';
+import { serve } from '../api/service.js';
 import { keyHint } from '../domain/api-keys.js';
 import { createClient } from './support/client.js';
+import { fetchDocumented } from './support/conformance.js';
 import { clientDuringTests } from './support/during-tests.js';
 import { eventually } from './support/eventually.js';
+import { startHttpServer } from './support/http-server.js';
 import { clientOf } from './support/organisation.js';
 import { makeKey, sharedProduct, startApi, withDb } from './support/product.js';
 
@@ -30,6 +38,50 @@ describe('every request', () => {
       mongodb: true,
       embeddings: { available: true },
     });
+  });
+
+  test('health and readiness take no parameters', async () => {
+    for (const path of ['/healthz', '/readyz']) {
+      const response = await fetchDocumented(apiUrl, 'GET', `${path}?verbose=1`, { headers: {} });
+      expect(response).toMatchObject({ status: 400, body: { error: { code: 'INVALID_PARAMETERS' } } });
+    }
+  });
+
+  test('requests for readiness that arrive together share what was read', async () => {
+    const requests = 10;
+    let [readings, waiting] = [0, 0];
+    const arrived = Promise.withResolvers<void>();
+    const together: Middleware = async (_ctx, next) => {
+      waiting += 1;
+      if (waiting === requests) arrived.resolve();
+      await arrived.promise;
+      await next();
+    };
+    const health = internalService({
+      async readiness() {
+        readings += 1;
+        return {
+          temporal: true,
+          mongodb: true,
+          embeddings: { available: false, reason: '', search: 'full text only' },
+        };
+      },
+      loopbackAllowed: false,
+      proxySigns: { untrustedForwarding: false },
+      metrics: createHttpMetrics(),
+    });
+    const log = pino({ level: 'silent' });
+    const app = new Koa<RequestState>().use(requestContext(log, [], { untrustedForwarding: false }));
+    const server = await startHttpServer(
+      app
+        .use(together)
+        .use(serve([health], log))
+        .callback(),
+    );
+    const all = await Promise.all(Array.from({ length: requests }, () => fetch(`${server.url}/readyz`)));
+    await server.close();
+    expect(all.map(({ status }) => status)).toEqual(Array(requests).fill(200));
+    expect(readings).toBeLessThan(requests);
   });
 
   test('a missing, unknown, revoked or expired key is 401, a key of another kind is 403', async () => {

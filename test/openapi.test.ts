@@ -157,6 +157,11 @@ describe('/openapi.json', () => {
     const form = at('post', '/context/ingest', 'multipart/form-data');
     expect(form({ database: 'd', memories: [{ text: 'A note.', id: null }] })).toBe(true);
     expect(form({ database: 'd', memories: [{ text: 'A note.' }], collection: null })).toBe(false);
+    const check = at('post', '/authentication/{id}/eligibility-check');
+    const checked = (click_to_pay: object) => check({ client_secret: 's', eligibility_check_data: { click_to_pay } });
+    expect(checked({ network_a: null, network_b: { consumerPresent: true } })).toBe(true);
+    expect(checked({ network_a: null })).toBe(false);
+    expect(checked({})).toBe(false);
     const texts = at('post', '/context/ingest');
     expect(texts({ database: 'd', memories: [{ text: 'A note.', user_assistant_pairs: null }] })).toBe(true);
     expect(texts({ database: 'd', memories: [{ text: null, user_assistant_pairs: null }] })).toBe(false);
@@ -211,6 +216,12 @@ describe('/openapi.json', () => {
   describe('says which requests are accepted', () => {
     const job = (model: string, input: object) => ['post', '/v3/ai/async', { model, input }] as const;
     const remove = (ids: unknown) => ['delete', '/context', { database: 'described', ids }] as const;
+    const key = (change: object) =>
+      ['post', '/keys', { kind: 'api', label: 'described', scopes: ['read'], ...change }] as const;
+    const query = (collections: object) =>
+      ['post', '/query', { database: 'described', query: 'x', collections }] as const;
+    const connector = (url: string) =>
+      ['post', '/connectors', { kind: 'web', database: 'described', settings: { urls: [url] } }] as const;
     const text = 'Die Bibliothek öffnet um neun Uhr.';
     const keywords = 'text/keyword_extraction/wink';
 
@@ -227,6 +238,19 @@ describe('/openapi.json', () => {
       ['ids to delete that are an empty text', false, remove('')],
       ['ids to delete that are commas', false, remove(',,')],
       ['an empty list of ids to delete', false, remove([])],
+      ['a key with a label of 100 characters', true, key({ label: 'x'.repeat(100) })],
+      ['a key with a label of spaces', false, key({ label: '  ' })],
+      ['a key with a label of 100 characters and a space', false, key({ label: `${'x'.repeat(100)} ` })],
+      ['a key of a user for a crew', true, key({ kind: 'crew_user', crews: ['support-reply'] })],
+      ['a key of another kind for a crew', false, key({ crews: ['support-reply'] })],
+      ['a key of another kind without crews', true, key({ crews: null })],
+      ['a query without any weight', false, query({})],
+      [
+        'a query with too many weights',
+        false,
+        query(Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`c${n}`, 1]))),
+      ],
+      ['a connector to an address of another scheme', false, connector('ftp://example.com/')],
     ])('%s: %p', async (_what, accepted, [method, path, body]) => {
       const api = await clientOf('described');
       if (path === '/context' && accepted) {

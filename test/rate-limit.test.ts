@@ -329,6 +329,14 @@ describe('the rate limit of a key', () => {
       expect(await check(address)).toBe(429);
       expect(await check(newAddress())).toBe(401);
     });
+
+    test('does not apply to a secret key of payments, which has the limit of a key', async () => {
+      const { key } = await makeKey(mongodbUri, 'limited', 'payment_secret');
+      const check = () =>
+        fetch(`${limited.apiUrl}/authentication/auth_unknown/eligibility-check`, { headers: { 'api-key': key } });
+      expect((await check()).headers.get('ratelimit')).toMatch(/^"minute";r=4;/);
+      await eventually('the limit', async () => (await check()).status === 429);
+    });
   });
 });
 

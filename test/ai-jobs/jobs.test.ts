@@ -540,6 +540,13 @@ print('verified')`;
       expect(await other.get(path)).toMatchObject({ status: 404, body: { error: { code: 'FILE_NOT_FOUND' } } });
     });
 
+    test('that cannot be read are an error', async () => {
+      const { file_id } = (await api.upload('lost.txt', 'Lost.')).body;
+      await withDb(mongodbUri, (db) => db.collection('files.files').deleteOne({ filename: file_id }));
+      const download = await api.get(`/v3/upload/${file_id}/content`);
+      expect(download).toMatchObject({ status: 500, body: { error: { code: 'INTERNAL_ERROR' } } });
+    });
+
     test('are read and deleted, which frees their quota', async () => {
       const org = 'deleted-uploads';
       const owner = createJobClient(apiUrl, (await makeKey(mongodbUri, org)).key);

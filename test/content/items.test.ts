@@ -202,6 +202,20 @@ describe('items', () => {
     expect((await raw('/context/none/content?database=shelf')).status).toBe(404);
   });
 
+  test('the download of a file that cannot be read is an error', async () => {
+    await api.ingest({ database: 'shelf', document_metadata: '[{"id":"lost"}]' }, [
+      { name: 'a.txt', content: 'Lost.' },
+    ]);
+    await api.ended('shelf', 'lost');
+    await withDb(mongodbUri, async (db) => {
+      const item = await db.collection('items').findOne({ org, id: 'lost' });
+      await db.collection('files.files').deleteOne({ filename: item!.source.file_id });
+    });
+    const response = await raw('/context/lost/content?database=shelf');
+    expect([response.status, await response.json()]).toMatchObject([500, { error: { code: 'INTERNAL_ERROR' } }]);
+    expect(response.headers.get('content-disposition')).toBeNull();
+  });
+
   test('relations are listed for all items or some of them', async () => {
     await api.createDatabase('graph');
     await api.ingest({

@@ -297,6 +297,7 @@ describe('crews', () => {
 
     test.each<[string, object]>([
       ['execution', { execution_id: unknown }],
+      ['execution with a UUID of another version', { execution_id: '11111111-1111-1111-1111-111111111111' }],
       ['task', { task_id: 'nothing' }],
     ])('resume of an unknown %s: 404', async (_what, change) => {
       const body = { execution_id: paused, ...approval, ...change };

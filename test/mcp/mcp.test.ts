@@ -154,6 +154,8 @@ describe('MCP', () => {
       413,
       'PAYLOAD_TOO_LARGE',
     ]);
+    expect(await send(rpc({ method: 'tools/list', id: 1.5 }))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(await send(rpc({ method: 'tools/list', params: null }))).toEqual([200, undefined]);
     expect(await send(rpc({ method: 'nothing/at-all' }))).toEqual([200, -32601]);
     expect(await send(rpc({ method: 'tools/call', params: { name: 'no-tool', arguments: {} } }))).toEqual([
       200, -32602,

@@ -3,10 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Collection } from 'mongodb';
 import { type Client, createClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { makeKey, type Product, startProcesses } from '../support/product.js';
+import { makeKey, type Product, startProcesses, withDb } from '../support/product.js';
 import { type ServerProxy, startProxy } from '../support/proxy.js';
+import { reconcile } from '../support/reconcile.js';
 import { S3_ENVIRONMENT, startS3 } from '../support/s3.js';
 
 // Starts its own product, because it needs other settings and cuts a connection.
@@ -64,6 +66,26 @@ describe('files and the search index in a bucket', () => {
     expect(await findChunks('Who built the lighthouse?')).toEqual([]);
   });
 
+  test('while the bucket removes nothing, a file is rejected beside another that is accepted, and removed later', async () => {
+    const before = await countFiles();
+    const unclaimed = <T>(work: (files: Collection) => Promise<T>) =>
+      withDb(product.mongodbUri, (db) => work(db.collection('unclaimed_files')));
+    const untilLongAgo = () => unclaimed((files) => files.updateMany({}, { $set: { created_at: new Date(0) } }));
+    s3.failing.add('DELETE');
+    const { status, body } = await api.ingest({ database, document_metadata: '[{"id":"kept"},{"id":"rejected"}]' }, [
+      { name: 'kept.txt', content: 'The lamp is lit.' },
+      { name: 'rejected.txt', content: '' },
+    ]);
+    expect([status, body.data.success_count, body.data.failed_count]).toEqual([202, 1, 1]);
+    await untilLongAgo();
+    await reconcile(product, 's3-storage');
+    expect([await unclaimed((files) => files.countDocuments()), await countFiles()]).toEqual([2, before + 2]);
+    s3.failing.clear();
+    await reconcile(product, 's3-storage');
+    expect([await unclaimed((files) => files.countDocuments()), await countFiles()]).toEqual([0, before + 1]);
+    expect(await api.ended(database, 'kept')).toMatchObject({ indexing_status: 'completed' });
+  });
+
   test('while the bucket is unreachable, uploads are 503 and indexing is retried; both succeed when it is back', async () => {
     const note = () =>
       api.ingest({ database, document_metadata: '[{"id":"note"}]' }, [
@@ -80,6 +102,18 @@ describe('files and the search index in a bucket', () => {
     expect((await note()).status).toBe(202);
     expect(await api.ended(database, 'note')).toMatchObject({ indexing_status: 'completed' });
     expect((await findChunks('foghorn'))[0]).toMatchObject({ source_id: 'thought' });
+  });
+
+  test('while the bucket cannot be read, a download is 503, and complete when it is back', async () => {
+    await api.ingest({ database, document_metadata: '[{"id":"download"}]' }, [{ name: 'a.txt', content: 'Lit.' }]);
+    await api.ended(database, 'download');
+    const headers = { Authorization: `Bearer ${key}`, 'API-Version': '2' };
+    const download = () => fetch(`${product.apiUrl}/context/download/content?database=${database}`, { headers });
+    s3.failing.add('GET');
+    const rejected = await download();
+    expect([rejected.status, await rejected.json()]).toMatchObject([503, { error: { code: 'SERVICE_UNAVAILABLE' } }]);
+    s3.failing.clear();
+    expect(await (await download()).text()).toBe('Lit.');
   });
 
   test('a server that accepts the second writer of an object is rejected, because it would lose rows of the index', async () => {

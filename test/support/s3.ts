@@ -36,6 +36,12 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
   const server = createS3Server(0, directory, bucket);
   // Behind `wholeBodies`: a write that was cut off does not count.
   if (conditionalWrites) server.middleware.splice(1, 0, enforceIfNoneMatch());
+  /** Methods that are answered with 503. */
+  const failing = new Set<string>();
+  server.middleware.unshift(async (ctx, next) => {
+    if (failing.has(ctx.method)) ctx.status = 503;
+    else await next();
+  });
   const { port } = await server.run();
   const endpoint = `http://127.0.0.1:${port}`;
   const client = new AwsClient({
@@ -61,6 +67,7 @@ export async function startS3(bucket: string, { conditionalWrites = false } = {}
     endpoint,
     bucket,
     requests,
+    failing,
     put: (key: string, body: string) => send('PUT', key, body),
     remove: (key: string) => send('DELETE', key),
     /** Begins to write an object, and closes the connection before its end. */
