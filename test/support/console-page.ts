@@ -72,6 +72,19 @@ export function consoleDuringTests(apiUrl: string) {
       await on.reload();
     },
 
+    /** The page reads its data again, as when a person returns to its tab. */
+    look: () => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))"),
+
+    /** Resolves when the page shows what it has received so far: an answer that is requested now comes after it. */
+    caughtUp: () => page.evaluate("fetch('/console/settings.json').then((response) => response.text())"),
+
+    /** Changes the JSON of the answers to requests for these addresses, until `unroute`. */
+    changeAnswers: (addresses: string, changed: (json: Record<string, object>) => object) =>
+      page.route(addresses, async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, json: changed(await response.json()) });
+      }),
+
     heading: (name: string | RegExp) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor(),
     drawer: () => page.getByRole('dialog'),
     shows: (where: Page | Locator, text: string | RegExp) => where.getByText(text).first().waitFor(),

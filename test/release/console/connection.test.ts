@@ -30,15 +30,14 @@ inChromium('the console when the server changes or cannot be reached', () => {
   test('a tab that is older than the server asks to be reloaded', async () => {
     await console.visit({ api: api.key }, 'usage');
     await console.heading('Usage');
-    const look = () => console.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     const answer = console.page.waitForResponse('**/console/settings.json');
-    await look();
+    await console.look();
     await answer;
     expect(await console.page.getByText('The server has a newer console').count()).toBe(0);
     await console.page.route('**/console/settings.json', (route) =>
       route.fulfill({ json: { temporal_ui: null, version: 'another' } }),
     );
-    await look();
+    await console.look();
     await shows(console.page, 'The server has a newer console than this tab.');
     await console.page.unroute('**/console/settings.json');
     await console.page.getByRole('button', { name: 'Reload' }).click();

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { SCOPES } from '../../../domain/api-keys.js';
 import { consoleDuringTests, inChromium } from '../../support/console-page.js';
 import { type CrewClient, createCrewClient } from '../../support/crew-client.js';
+import { eventually } from '../../support/eventually.js';
 import { makeKey, sharedProduct } from '../../support/product.js';
 
 const INPUTS = { customer_message: 'Where is my parcel?', notes: 'Parcels take two working days.' };
@@ -57,6 +58,32 @@ inChromium('decisions of several people in the console', () => {
     await tab.page.unroute(list);
     expect((await crew.status(id)).status).toBe('pending_human_input');
     await crew.approve(id, 'draft_reply');
+  });
+
+  test('an older answer that comes after a decision does not bring the output back', async () => {
+    await waiting();
+    await tab.visit(keys, 'crews');
+    await output(tab.page).waitFor();
+    const list = '**/crews/waiting?*';
+    const older: (() => Promise<void>)[] = [];
+    let isDecided = false;
+    await tab.page.route(list, async (route) => {
+      if (isDecided) return route.fallback();
+      const response = await route.fetch();
+      older.push(() => route.fulfill({ response }));
+    });
+    await tab.look();
+    await eventually('an answer from before the decision', () => older.length > 0);
+    isDecided = true;
+    await output(tab.page).getByRole('button', { name: 'Approve' }).click();
+    await output(tab.page).waitFor({ state: 'detached' });
+    const late = tab.page.waitForResponse(list);
+    await older[0]!();
+    await (await late).finished();
+    await tab.caughtUp();
+    expect(await output(tab.page).count()).toBe(0);
+    await tab.shows(tab.page, 'The task is approved');
+    await tab.page.unroute(list);
   });
 
   test('an execution shows how each decision was made', async () => {

@@ -110,6 +110,29 @@ inChromium('AI jobs in the console', () => {
     await tab.isFine('job-ocr');
   });
 
+  test('the callback of an ended job is read again until it has ended, too', async () => {
+    const [events, callbacks] = ['**/events', '**/v3/ai/callbacks?*'];
+    const callback = { delivery_id: 'dlv_a', status: 'sweeping', updated_at: new Date().toISOString() };
+    await tab.page.route(callbacks, (route) => route.fulfill({ json: { deliveries: [callback], next_cursor: null } }));
+    // An event that arrives while the page loads the job lets it load the job once more in any case.
+    await tab.page.route(events, (route) => route.fulfill({ status: 429 }));
+    await open('text/language_detection/eld', { text: 'Der Hafen ist geschlossen.' });
+    const state = tab.drawer().locator('.rows .state');
+    await tab.shows(state, 'sending');
+    callback.status = 'delivered';
+    await tab.look();
+    await tab.shows(state, 'delivered');
+
+    const read: string[] = [];
+    tab.page.on('request', (request) => read.push(new URL(request.url()).pathname));
+    const list = tab.page.waitForResponse('**/v3/ai/async?*');
+    await tab.look();
+    await list;
+    expect(read).toContain('/v3/ai/async');
+    expect(read.filter((path) => path.startsWith('/v3/ai/async/'))).toEqual([]);
+    await Promise.all([tab.page.unroute(events), tab.page.unroute(callbacks)]);
+  });
+
   test('pages of a PDF are drawn beside their text', async () => {
     const pages = await Promise.all([scan(NOTICE), scan(['Signed by Ingrid Halvorsen'])]);
     await open('ocr/ocr_async/tesseract', { file: await upload('notice.pdf', scannedPdf(pages)) });
@@ -164,10 +187,7 @@ inChromium('AI jobs in the console', () => {
 
   test('a file that is too large is refused before it is sent', async () => {
     const models = '**/v3/ai/models';
-    await tab.page.route(models, async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), max_file_bytes: 1_000 } });
-    });
+    await tab.changeAnswers(models, (json) => ({ ...json, max_file_bytes: 1_000 }));
     await visit('jobs?new=ocr/ocr_async/tesseract');
     const sent: string[] = [];
     tab.page.on('request', (request) => sent.push(new URL(request.url()).pathname));

@@ -41,6 +41,7 @@ inChromium('the console in a browser', () => {
   afterEach(async () => {
     await page.evaluate('sessionStorage.clear(), localStorage.clear()');
     await page.goto('about:blank');
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
   async function signIn(...keys: string[]): Promise<void> {
@@ -55,6 +56,16 @@ inChromium('the console in a browser', () => {
 
   const open = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
   const row = (name: string) => page.getByRole('link', { name }).first();
+
+  /** What the button at a selector says after a click, on a page to which the browser gives no clipboard. */
+  const saidWithoutClipboard = (selector: string) =>
+    page.evaluate<string>(`new Promise((resolve) => {
+      Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true });
+      const button = document.querySelector('${selector}');
+      const observed = { subtree: true, childList: true, characterData: true };
+      new MutationObserver(() => resolve(button.textContent)).observe(button, observed);
+      button.click();
+    })`);
 
   test('asks for a key, keeps it in this tab only, and forgets it', async () => {
     await page.goto(`${apiUrl}/console`);
@@ -105,6 +116,28 @@ inChromium('the console in a browser', () => {
     await eventually('the panel is closed', async () => (await drawer().count()) === 0);
   });
 
+  test('a later page whose items are gone keeps the way back', async () => {
+    await page.route('**/context/list?*', async (route) => {
+      const isFirst = !new URL(route.request().url()).searchParams.has('cursor');
+      const response = await route.fetch({
+        url: route
+          .request()
+          .url()
+          .replace(/&cursor=[^&]*/, ''),
+      });
+      const { data: found, ...rest } = await response.json();
+      const answer = isFirst ? { ...found, next_cursor: 'older' } : { ...found, items: [], next_cursor: null };
+      await route.fulfill({ response, json: { ...rest, data: answer } });
+    });
+    await signIn(data.apiKey);
+    await open('Items');
+    await page.getByRole('button', { name: 'Older' }).click();
+    await shows(page, 'Nothing is left on this page.');
+    expect(await page.getByText('This database is empty.').count()).toBe(0);
+    await page.getByRole('button', { name: 'Newer' }).click();
+    await row(LOCKED_FILE).waitFor();
+  });
+
   test('shows an item that arrives, without a reload', async () => {
     const stream = page.waitForResponse((response) => response.url() === `${apiUrl}/events`);
     await signIn(data.apiKey);
@@ -126,6 +159,11 @@ inChromium('the console in a browser', () => {
     await signIn(data.apiKey);
     await open('Deliveries');
     await page.getByLabel('Error code').fill('HTTP_503');
+    const readAgain = page.waitForResponse('**/deliveries?*');
+    await console.look();
+    await (await readAgain).finished();
+    await console.caughtUp();
+    expect(await page.getByLabel('Error code').inputValue()).toBe('HTTP_503');
     await page.getByLabel('Error code').blur();
     await row(REJECTED_ITEM).click();
     await shows(drawer(), '503');
@@ -143,6 +181,27 @@ inChromium('the console in a browser', () => {
     await drawer().getByRole('button', { name: 'Retry now' }).click();
     await shows(drawer(), 'delivered');
     await shows(drawer(), '200');
+  });
+
+  test('opens a delivery without a workflow where others link to theirs', async () => {
+    const temporal_ui = { url: 'https://temporal.example', namespace: 'default' };
+    await console.changeAnswers('**/console/settings.json', (json) => ({ ...json, temporal_ui }));
+    await signIn(data.apiKey);
+    await open('Deliveries');
+    await row(REJECTED_ITEM).click();
+    const link = drawer().getByRole('link', { name: 'Temporal' });
+    await link.waitFor();
+    await page.keyboard.press('Escape');
+    await console.changeAnswers('**/deliveries/*', ({ data: found }) => ({
+      success: true,
+      data: { ...found, workflow: null },
+    }));
+    await row(REJECTED_ITEM).click();
+    await shows(drawer(), '"event": "indexing.status_changed"');
+    expect(await link.count()).toBe(0);
+    await page.keyboard.press('Escape');
+    await open('Items');
+    await row(LOCKED_FILE).waitFor();
   });
 
   test('shows the callbacks of jobs and crews beside the webhooks of items', async () => {
@@ -253,6 +312,11 @@ inChromium('the console in a browser', () => {
     await open('Keys');
     await page.getByRole('button', { name: 'New key' }).click();
     await console.isFine('new-key');
+    await page.getByRole('checkbox', { name: 'write' }).check();
+    await page.getByLabel('Kind').last().selectOption('crew_user');
+    await shows(drawer(), /^For a person/);
+    expect(await page.getByRole('checkbox', { name: 'write' }).isChecked()).toBe(true);
+    await page.getByLabel('Kind').last().selectOption('api');
     await page.getByLabel('Name').fill(name);
     await page.getByRole('button', { name: 'Create' }).click();
     const key = (await drawer().getByRole('region', { name: 'Key' }).textContent())!;
@@ -261,11 +325,13 @@ inChromium('the console in a browser', () => {
       return (await fetch(`${apiUrl}/databases`, { headers })).status;
     };
     expect([key, await accepted()]).toEqual([expect.stringMatching(/^pbk_api_[\w-]{43}$/), 200]);
+    expect(await saidWithoutClipboard('dialog .command button')).toBe('Not allowed here');
     await page.getByRole('button', { name: 'I have stored it' }).click();
     expect(await page.content()).not.toContain(key);
 
     await row(name).click();
     await drawer().getByRole('link', { name: 'another key' }).waitFor();
+    await shows(drawer(), 'read, write');
     await console.isFine('key');
     await drawer().getByRole('button', { name: 'Revoke' }).click();
     const question = page.getByRole('dialog', { name: `Revoke ${name}?` });

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
+import type { Locator } from 'playwright-core';
 import { consoleDuringTests, inChromium } from '../../support/console-page.js';
 import { createCrewClient } from '../../support/crew-client.js';
 import { clientDuringTests, receiverDuringTests } from '../../support/during-tests.js';
@@ -28,6 +29,25 @@ inChromium('webhooks in the console', () => {
   const secretShown = async () => (await console.page.locator('.secret-once code').textContent())!;
 
   beforeAll(() => api.createDatabase('library'));
+
+  /** Clicks twice before the server has answered. @returns how many requests are sent */
+  async function requestsOfTwoClicks(addresses: string, button: Locator): Promise<number> {
+    let requests = 0;
+    const clicked = Promise.withResolvers<void>();
+    await console.page.route(addresses, async (route) => {
+      if (route.request().method() === 'POST') {
+        requests += 1;
+        await clicked.promise;
+      }
+      return route.fallback();
+    });
+    await button.dblclick();
+    await console.caughtUp();
+    clicked.resolve();
+    await secretShown();
+    await console.page.unroute(addresses);
+    return requests;
+  }
 
   /** Runs the samples that a place shows, and expects that they accept the environment, and reject another. */
   async function runSamples(
@@ -57,7 +77,8 @@ inChromium('webhooks in the console', () => {
     await console.page.getByLabel('Value').fill('a token of the gateway');
     await console.page.getByLabel('Requests per second, at most').fill('50');
     await console.isFine('webhook-form');
-    await console.page.getByRole('button', { name: 'Register' }).click();
+    const submit = console.page.getByRole('button', { name: 'Register' });
+    expect(await requestsOfTwoClicks('**/webhooks/indexing', submit)).toBe(1);
     const secret = await secretShown();
     expect(secret).toMatch(/^whsec_/);
     await shows(region('Receiver'), 'X-Gateway (values are not shown)');
@@ -204,8 +225,10 @@ inChromium('webhooks in the console', () => {
     await shows(region('Signing secret'), 'Signing secret stored.');
     await console.page.getByRole('button', { name: 'Delete the secret' }).click();
     await dialog().getByRole('button', { name: 'Delete the secret' }).click();
-    await console.page.getByRole('button', { name: 'Generate a secret' }).waitFor();
+    const generate = console.page.getByRole('button', { name: 'Generate a secret' });
+    await generate.waitFor();
     expect(await registration()).toMatchObject({ signing_secret_configured: false });
+    expect(await requestsOfTwoClicks('**/webhooks/indexing/signing-secret', generate)).toBe(1);
     await region('Receiver').getByRole('button', { name: 'Delete' }).click();
     await dialog().getByRole('button', { name: 'Delete the receiver' }).click();
     await console.page.getByRole('button', { name: 'Register' }).waitFor();
