@@ -37,7 +37,13 @@ export function syncRoutes(deps: Dependencies): Router<RequestState> {
         // The schedule may not exist yet.
         if (connector.pending) await applyConnector(deps, connector);
         const { running } = await starters.describeSchedule(connector);
-        if (!running) await starters.triggerSync(connector);
+        if (!running) {
+          await starters.triggerSync(connector).catch(async (error: unknown) => {
+            // The schedule is gone with a connector that was deleted meanwhile.
+            await requireConnector(deps, ctx);
+            throw error;
+          });
+        }
         const message = running ? 'A sync is already running.' : 'A sync has been started.';
         respond({ id: connector._id, syncing: true, message });
       },
