@@ -108,6 +108,18 @@ describe('RTF', () => {
     expect(await read('a\\emdash b\\endash c\\~d\\_e\\-f \\bullet g')).toBe('a—b–c\u00a0d-ef •g');
   });
 
+  test.each([
+    ['Price\\uc1 \\u8364?5', 'Price€5'],
+    ['{\\b\\uc1 Bold} x', 'Bold x'],
+    ['a{\\b\\-soft} x', 'asoft x'],
+  ])('the text behind a control word that is left out stays: %s', async (body, expected) => {
+    expect(await read(body)).toBe(expected);
+  });
+
+  test('words that objects of JavaScript have are words', async () => {
+    expect(await read('The {\\b constructor} calls {\\i toString}')).toBe('The constructor calls toString');
+  });
+
   test('a line that ends with a backslash is a line', async () => {
     expect(await read('Lamp\\\nOil')).toBe('Lamp\nOil');
   });
@@ -182,6 +194,18 @@ describe('tables', () => {
     const file = write({ SheetNames: ['Times'], Sheets: { Times: sheet } }, { type: 'buffer', bookType: 'biff8' });
     expect(await contentText('times.xls', file as Buffer)).toBe(TIMES);
   });
+
+  test('a date of January 1900 in an XLS, which stands for no date, is a date', async () => {
+    const sheet: WorkSheet = utils.aoa_to_sheet([
+      ['what', 'when'],
+      ['ends', { t: 'n', v: 1, z: 'yyyy-mm-dd' }],
+      ['takes', { t: 'n', v: 1, z: '[h]:mm:ss' }],
+    ]);
+    const file = write({ SheetNames: ['Times'], Sheets: { Times: sheet } }, { type: 'buffer', bookType: 'biff8' });
+    expect(await contentText('none.xls', file as Buffer)).toBe(
+      'what: ends; when: 1900-01-01\nwhat: takes; when: 24:00:00',
+    );
+  });
 });
 
 describe('encodings', () => {
@@ -252,6 +276,12 @@ describe('JSON', () => {
     expect(await contentText('ids.jsonl', '{"id": 12345678901234567890}\n{"id": 12345678901234567891}\n')).toBe(
       'id: 12345678901234567890\n\nid: 12345678901234567891',
     );
+  });
+
+  test('a list of 10 MB fits into the memory of a process', async () => {
+    const records = Array.from({ length: 30_000 }, (_, n) => ({ id: n, remark: 'oil and wick '.repeat(25) }));
+    const { sections } = await content('large.json', JSON.stringify(records));
+    expect(sections.at(-1)!.text).toContain('29999');
   });
 
   test('of a name that an object has twice, the last value counts', async () => {

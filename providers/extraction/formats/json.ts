@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { isSafeNumber, type ParseOptions, parse } from 'lossless-json';
+import { isSafeNumber } from 'lossless-json';
 import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import { decodeText } from '../plain-text.js';
 
@@ -32,14 +32,17 @@ function parseAny(text: string): unknown {
   }
 }
 
-/** Of names that an object has twice, the last counts, as everywhere in JavaScript. */
-const OPTIONS: ParseOptions = {
+/**
+ * The parser of `lossless-json` holds some 30 bytes for each character of a string, of which an extraction process has not enough.
+ * @param context has the value as it is written
+ */
+function withAllDigits(_name: string, value: unknown, context?: { source?: string }): unknown {
   // A number with more digits than JavaScript holds, such as an id, stays as it is written.
-  parseNumber: (number) => (isSafeNumber(number) ? Number(number) : number),
-  onDuplicateKey: ({ newValue }) => newValue,
-};
+  const source = context?.source;
+  return typeof value === 'number' && source !== undefined && !isSafeNumber(source) ? source : value;
+}
 
-const parseOne = (text: string) => parse(text, undefined, OPTIONS);
+const parseOne = (text: string) => JSON.parse(text, withAllDigits) as unknown;
 
 function* lines(value: unknown, path: string, depth: number): Generator<string> {
   if (depth > MAX_DEPTH) throw new ExtractionError('E2003', 'It is nested too deeply.');

@@ -59,11 +59,13 @@ async function readPages(loading: ReturnType<typeof getDocument>, limits: Extrac
     const page = await document.getPage(number);
     const content = await page.getTextContent();
     const fields = filledFields(await page.getAnnotations());
-    const { text, code } = readMarks([pageText(content), ...fields].filter(Boolean).join('\n'));
+    const layer = pageText(content);
+    const { text, code } = readMarks([layer, ...fields].filter(Boolean).join('\n'));
     const label = cleanText(labels?.[number - 1] ?? '').trim();
     const named = label === '' || label === String(number) ? {} : { page_label: label };
     const section = { text, ...(code && { code }), headings: headingsOf(number), page: number, ...named };
-    (countLetters(text) < MIN_LETTERS ? scans : sections).push(section);
+    // Fields do not count: a scanned form that was filled in on a screen is still a picture.
+    (countLetters(layer) < MIN_LETTERS ? scans : sections).push(section);
     page.cleanup();
   }
   const info = (await document.getMetadata()).info as { Title?: unknown };

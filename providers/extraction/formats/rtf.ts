@@ -4,19 +4,21 @@
  */
 const TOKENS = /\\([a-z]{1,32})(-?\d{1,10})? ?|\\'[\da-f]{2}|\\[\s\S]|[{}]|[^\\{}]+/gi;
 
+/** Stands for what is left out, so that text behind it does not become part of the control word before it. */
+const END = '\\uc0 ';
 const unicode = (code: number) => `\\uc0\\u${code} `;
 
 /** Characters that `officeparser` omits, or reads as the marks that they are written with. */
-const CHARACTERS: Record<string, string> = {
-  '\\emdash': unicode(0x2014),
-  '\\endash': unicode(0x2013),
-  '\\bullet': unicode(0x2022),
-  '\\~': unicode(0xa0),
-  '\\_': '-',
-  '\\-': '',
-  '\\\n': '\\line ',
-  '\\\r': '\\line ',
-};
+const CHARACTERS = new Map([
+  ['\\emdash', unicode(0x2014)],
+  ['\\endash', unicode(0x2013)],
+  ['\\bullet', unicode(0x2022)],
+  ['\\~', unicode(0xa0)],
+  ['\\_', unicode(0x2d)],
+  ['\\-', END],
+  ['\\\n', '\\line '],
+  ['\\\r', '\\line '],
+]);
 
 /**
  * Removes the replacements for programs without Unicode, which stand after each character beyond the code page: `\u8364 ?`.
@@ -40,12 +42,14 @@ export function withoutReplacements(file: Buffer): Buffer {
       const end = TOKENS.lastIndex + Math.max(0, Number(number));
       pieces.push(token, text.slice(TOKENS.lastIndex, end));
       TOKENS.lastIndex = end;
-    } else if (word === 'uc') lengths[lengths.length - 1] = Math.max(0, Number(number));
-    else if (word === 'u') {
+    } else if (word === 'uc') {
+      lengths[lengths.length - 1] = Math.max(0, Number(number));
+      pieces.push(END);
+    } else if (word === 'u') {
       pieces.push(unicode(Number(number)));
       skip = lengths.at(-1)!;
     } else if (token.startsWith('\\') && skip > 0) skip -= 1;
-    else if (isGroup || skip === 0) pieces.push(CHARACTERS[word ? `\\${word}` : token] ?? token);
+    else if (isGroup || skip === 0) pieces.push(CHARACTERS.get(word ? `\\${word}` : token) ?? token);
     else {
       const line = token.replace(/^[\r\n]+/, '');
       pieces.push(line.slice(skip));

@@ -26,7 +26,14 @@ export async function extractXls(path: string): Promise<Extraction> {
 
 function open(file: Buffer): sheetjs.WorkBook {
   try {
-    return sheetjs.read(file, { type: 'buffer', dense: true, cellDates: true, UTC: true, cellFormula: false });
+    return sheetjs.read(file, {
+      type: 'buffer',
+      dense: true,
+      cellDates: true,
+      UTC: true,
+      cellFormula: false,
+      cellNF: true,
+    });
   } catch (error) {
     if (error instanceof RangeError) throw error;
     // The library has no error codes.
@@ -49,5 +56,7 @@ const DAY_0 = Date.UTC(1899, 11, 31);
 function cellText(cell?: sheetjs.CellObject): string {
   if (!cell || cell.t === 'z' || cell.v === undefined) return '';
   if (cell.t === 'e') return cell.w ?? '';
-  return cell.v instanceof Date ? dateText(cell.v, DAY_0) : String(cell.v);
+  if (!(cell.v instanceof Date)) return String(cell.v);
+  // 1 January 1900 is how some databases write "no date". A time or a duration is not shown with a year.
+  return dateText(cell.v, /y/i.test(String(cell.z)) ? Number.NaN : DAY_0);
 }
