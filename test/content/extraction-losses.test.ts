@@ -52,6 +52,13 @@ describe('DOCX', () => {
     expect(await read(xml)).toBe('co-op\tOslo\nBergen\nVestby');
   });
 
+  test('markup that is nested without end is rejected before a tree is built of it', async () => {
+    await expect(read('<w:p>'.repeat(1_000_000))).rejects.toMatchObject({
+      code: 'E2003',
+      message: expect.stringContaining('nested too deeply'),
+    });
+  });
+
   test('moved text is read where it is now, and deleted text is not read', async () => {
     const moved = (to: 'From' | 'To') => `<w:move${to} w:id="1">${run('The oil. ')}</w:move${to}>`;
     const deleted = `<w:del w:id="2"><w:r><w:delText>Whale. </w:delText></w:r>${run('Fish. ')}</w:del>`;

@@ -1,4 +1,5 @@
 import * as cheerio from 'cheerio';
+import { checkDepth } from './html.js';
 import { repack } from './repack.js';
 
 /** The entries that are text of the document. */
@@ -16,6 +17,7 @@ export function readPlainDocx(path: string): Promise<Buffer> {
 }
 
 function plainMarkup(xml: string): string {
+  checkDepth(xml, { xmlMode: true });
   const $ = cheerio.load(xml, { xml: { decodeEntities: false } });
   $('w\\:del, w\\:moveFrom, mc\\:Fallback').remove();
   for (const node of $('w\\:r > w\\:tab, w\\:r > w\\:br, w\\:r > w\\:cr, w\\:r > w\\:noBreakHyphen').toArray()) {

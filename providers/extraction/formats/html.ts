@@ -156,7 +156,8 @@ function isCode($: cheerio.CheerioAPI, element: Element): boolean {
   return $(element).find('code, samp').length > 0 || $(element).closest(CODE_CLASS).length > 0;
 }
 
-function checkDepth(html: string, options: ParserOptions = {}): void {
+/** Before a tree is built of HTML or XML. @throws ExtractionError E2003 nested too deeply */
+export function checkDepth(html: string, options: ParserOptions = {}): void {
   let depth = 0;
   const parser = new Parser(
     {

@@ -1,4 +1,5 @@
 import * as cheerio from 'cheerio';
+import { checkDepth } from './html.js';
 import { repack } from './repack.js';
 
 const CONTENT = 'content.xml';
@@ -13,6 +14,7 @@ export function readPlainOdt(path: string): Promise<Buffer> {
 }
 
 function withoutChanges(xml: string): string {
+  checkDepth(xml, { xmlMode: true });
   const $ = cheerio.load(xml, { xml: { decodeEntities: false } });
   $(CHANGES.replace(':', '\\:')).remove();
   return $.xml();
