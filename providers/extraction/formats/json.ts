@@ -33,7 +33,8 @@ function parseAny(text: string): unknown {
 }
 
 /**
- * The parser of `lossless-json` holds some 30 bytes for each character of a string, of which an extraction process has not enough.
+ * `JSON.parse` shows numbers as they are written. The parser of `lossless-json` holds some 30 bytes for each character of a
+ * string: 8 MB would fill an extraction process.
  * @param context has the value as it is written
  */
 function withAllDigits(_name: string, value: unknown, context?: { source?: string }): unknown {

@@ -8,7 +8,7 @@ import { readEntries } from './archive.js';
  */
 export async function repack(path: string, change: (name: string, xml: string) => string): Promise<Buffer> {
   const container = CFB.utils.cfb_new();
-  // Unless it is told that no entry is added twice, the library sorts all entries each time: minutes for some thousands.
+  // `unsafe`: no entry is added twice. Otherwise the library sorts all entries each time: minutes for some thousands.
   for (const [name, xml] of await readEntries(path, (entry) => /\.(xml|rels)$/.test(entry)))
     CFB.utils.cfb_add(container, `/${name}`, Buffer.from(change(name, xml)), { unsafe: true });
   return CFB.write(container, { fileType: 'zip', type: 'buffer' });
