@@ -183,6 +183,7 @@ function newConnector(
     schedule,
     sync: null,
     listing: {},
+    revision: 1,
     pending: true,
     deleted_at: null,
     remove_items: false,

@@ -33,6 +33,8 @@ export interface ConnectorRecord {
   sync: SyncRecord | null;
   /** Validators of the feed at the last sync without a failure. */
   listing: Validators;
+  /** Counts the changes: times cannot, as two changes can be within one millisecond, and each process estimates the time. */
+  revision: number;
   /** Whether Temporal may not know the latest change: the schedule, or the deletion. */
   pending: boolean;
   /** Set when the connector was deleted. Its record stays until its removal has finished. */
@@ -48,6 +50,8 @@ export interface ConnectorRecord {
 /** The latest sync of a connector, inside the connector's record. */
 export interface SyncRecord {
   number: number;
+  /** The connector's revision when the sync began. */
+  revision: number;
   status: SyncStatus;
   started_at: Date;
   finished_at: Date | null;
@@ -86,8 +90,8 @@ export interface ConnectorChange {
   schedule?: ConnectorSchedule;
 }
 
-/** The latest change has not been checked by the reconciler yet. */
-const checkSoon = { $unset: { check_at: '' } } as const;
+/** A further change, which the reconciler has not checked yet. */
+const changed = { $unset: { check_at: '' }, $inc: { revision: 1 } } as const;
 
 /** Connectors. Clients and syncs do not see a deleted connector. Credentials are sealed. */
 export function createConnectors({ connectors, now }: Access<'connectors' | 'now'>, sealer: Sealer) {
@@ -100,7 +104,7 @@ export function createConnectors({ connectors, now }: Access<'connectors' | 'now
       pending: true,
       updated_at: now,
     },
-    ...checkSoon,
+    ...changed,
   });
 
   return {
@@ -155,7 +159,7 @@ export function createConnectors({ connectors, now }: Access<'connectors' | 'now
             pending: true,
             updated_at: now(),
           },
-          ...checkSoon,
+          ...changed,
         },
       );
     },
@@ -174,8 +178,8 @@ export function createConnectors({ connectors, now }: Access<'connectors' | 'now
      * Records that Temporal knows this state of the connector.
      * @returns false when it was changed or removed since
      */
-    async markApplied({ _id, org, updated_at }: ConnectorRecord): Promise<boolean> {
-      const result = await connectors.forOrg(org).updateOne({ _id, updated_at }, { $set: { pending: false } });
+    async markApplied({ _id, org, revision }: ConnectorRecord): Promise<boolean> {
+      const result = await connectors.forOrg(org).updateOne({ _id, revision }, { $set: { pending: false } });
       return result.matchedCount === 1;
     },
 

@@ -29,6 +29,7 @@ export function createConnectorSyncs({ connectors, now }: Access<'connectors' | 
     start(org: string, id: string): Promise<ConnectorRecord | null> {
       const sync: Record<keyof SyncRecord, unknown> = {
         number: { $add: [{ $ifNull: ['$sync.number', 0] }, 1] },
+        revision: '$revision',
         status: 'running',
         started_at: '$$NOW',
         finished_at: null,
@@ -77,7 +78,7 @@ export function createConnectorSyncs({ connectors, now }: Access<'connectors' | 
         counts,
       };
       // Settings that were changed since the sync began may name another source, about which the validators say nothing.
-      const isChanged = { $gt: ['$updated_at', '$sync.started_at'] };
+      const isChanged = { $ne: ['$revision', '$sync.revision'] };
       await connectors.forOrg(ref.org).updateOne(running(ref), [
         {
           $set: {

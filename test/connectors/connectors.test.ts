@@ -4,6 +4,7 @@ import type { StartedSync } from '../../domain/connectors/workflow-contract.js';
 import { createSealer } from '../../domain/sealing.js';
 import { type ConnectorRecord, createConnectors } from '../../storage/connectors/connectors.js';
 import { type ConnectorResourceRecord, createConnectorResources } from '../../storage/connectors/resources.js';
+import { createConnectorSyncs } from '../../storage/connectors/syncs.js';
 import { byOrganisation } from '../../storage/organisation-records.js';
 import { inTransaction } from '../../storage/transactions.js';
 import { connectorsOf } from '../support/connectors.js';
@@ -16,6 +17,8 @@ import { databaseBeside, sharedProduct, startApi, withDb } from '../support/prod
 import { startProxy } from '../support/proxy.js';
 import { reconcile } from '../support/reconcile.js';
 import { html, startSite } from '../support/site.js';
+
+const sealer = createSealer(Buffer.alloc(32).toString('base64'));
 
 interface Connector {
   id: string;
@@ -290,6 +293,29 @@ describe('connectors', () => {
   });
 });
 
+test('changes count by their order, also those that a slow clock dates before a sync or into one millisecond', async () => {
+  const org = 'connector-clocks';
+  const client = await connectMongo(databaseBeside(sharedProduct().mongodbUri, org));
+  const records = byOrganisation(client.db().collection<ConnectorRecord>('connectors'));
+  const collections = { connectors: records, now: () => new Date(0) };
+  const [connectors, syncs] = [createConnectors(collections, sealer), createConnectorSyncs(collections)];
+  const etags = ['"unchanged"', '"changed"'];
+  const listings = etags.map(async (etag) => {
+    const record = { _id: etag, org, settings: {}, deleted_at: null, sync: null, listing: {}, revision: 1 };
+    await records.insertOne(record as unknown as ConnectorRecord);
+    const connector = (await syncs.start(org, etag))!;
+    const change = { settings: { url: 'https://example.org/' } as never };
+    if (etag === '"changed"') for (let n = 0; n < 2; n++) await connectors.update(org, etag, change);
+    await syncs.end({ org, connector: etag, sync: 1 }, { status: 'completed' }, {} as never, { etag });
+    const { listing, revision } = (await connectors.findForOrg(org, etag))!;
+    return { listing, applied: await connectors.markApplied({ ...connector, revision: Math.max(1, revision - 1) }) };
+  });
+  expect(await Promise.all(listings)).toEqual([
+    { listing: { etag: '"unchanged"' }, applied: true },
+    { listing: {}, applied: false },
+  ]);
+});
+
 test('lists read neither the positions of syncs nor the links of pages', async () => {
   const org = 'connector-lists';
   const client = await connectMongo(databaseBeside(sharedProduct().mongodbUri, org), { monitorCommands: true });
@@ -298,7 +324,7 @@ test('lists read neither the positions of syncs nor the links of pages', async (
     connectorResources: byOrganisation(client.db().collection<ConnectorResourceRecord>('connector_resources')),
     now: () => new Date(),
   };
-  const connectors = createConnectors(collections, createSealer(Buffer.alloc(32).toString('base64')));
+  const connectors = createConnectors(collections, sealer);
   const resources = createConnectorResources(collections);
   const [first, second] = [1, 2].map((sync) => ({ org, connector: 'con_lists', sync })) as [StartedSync, StartedSync];
   const seen = [{ key: 'https://example.org/', depth: 0 }];
