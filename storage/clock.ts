@@ -3,17 +3,32 @@ import type { MongoClient } from 'mongodb';
 /** @returns the time of the database */
 export type DatabaseClock = () => Date;
 
+/** Heartbeats that are compared: those of the last minute. */
+const COMPARED = 6;
+/** A clock that is further back was set. It is followed at once. */
+const SET_BACK_MS = 10_000;
+
 /**
  * Follows the clock of the database by the driver's heartbeats, which costs no command. For claims and due times: a process
  * compares those that another has written, and the clocks of two machines may differ by minutes. Between two heartbeats (10 s)
- * it counts on without the clock of this machine, which may be set at any time.
+ * it counts on without the clock of this machine, which may be set at any time. A busy process reads a heartbeat late, and would
+ * be behind the others until the next one: of several heartbeats, the one that was read soonest counts, and the time never
+ * goes back, because times order what a process writes.
  * @param client not connected yet; its first heartbeat comes before its first command
  */
 export function followDatabaseClock(client: MongoClient): DatabaseClock {
-  let known: { time: number; at: number } | undefined;
+  /** By how much the clock of the database is ahead of that of this process, at most, as each heartbeat shows it. */
+  let ahead: number[] = [];
+  let latest = 0;
   client.on('serverHeartbeatSucceeded', ({ reply }) => {
     const writable = reply.isWritablePrimary ?? reply.ismaster;
-    if (writable && reply.localTime instanceof Date) known = { time: reply.localTime.getTime(), at: performance.now() };
+    if (!writable || !(reply.localTime instanceof Date)) return;
+    ahead = [reply.localTime.getTime() - performance.now(), ...ahead].slice(0, COMPARED);
   });
-  return () => (known ? new Date(known.time + performance.now() - known.at) : new Date());
+  return () => {
+    if (ahead.length === 0) return new Date();
+    const time = performance.now() + Math.max(...ahead);
+    if (time > latest || time < latest - SET_BACK_MS) latest = time;
+    return new Date(latest);
+  };
 }

@@ -1,6 +1,8 @@
+import { EventEmitter } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { MongoClient } from 'mongodb';
 import { createEndItems } from '../activities/content/end-items.js';
 import { createSealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
@@ -8,6 +10,7 @@ import { createExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
 import { createSigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import { createUploads } from '../storage/ai-jobs/uploads.js';
 import { createApiKeys } from '../storage/api-keys.js';
+import { followDatabaseClock } from '../storage/clock.js';
 import { queuedItem } from '../storage/content/item-queue.js';
 import { createItems, refOf } from '../storage/content/items.js';
 import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
@@ -171,6 +174,23 @@ describe('a process whose clock is wrong', () => {
     await createPaymentStarters(starter).startExpiry({ _id: 'auth_clock', org: 'clock', expires_at });
     expect(delays[0]).toBeLessThanOrEqual(HOUR_MS / 2);
   });
+});
+
+test('a heartbeat that is read late does not set the time back; a database whose clock was set back is followed', () => {
+  const client = new EventEmitter();
+  const now = followDatabaseClock(client as unknown as MongoClient);
+  const heartbeat = (lateMs: number) =>
+    client.emit('serverHeartbeatSucceeded', {
+      reply: { isWritablePrimary: true, localTime: new Date(Date.now() - lateMs) },
+    });
+  heartbeat(0);
+  const before = now().getTime();
+  for (let n = 0; n < 20; n++) {
+    heartbeat(5_000);
+    expect(now().getTime()).toBeGreaterThanOrEqual(before);
+  }
+  for (let n = 0; n < 6; n++) heartbeat(HOUR_MS);
+  expect(Math.abs(now().getTime() - Date.now() + HOUR_MS)).toBeLessThan(HOUR_MS / 2);
 });
 
 test('only listed modules read the clock of their process: the times of records are those of the database', () => {
