@@ -15,6 +15,9 @@ import { replayAcceptedSchema, replaySchema } from './responses.js';
 
 const operation = contentOperations('Deliveries');
 
+/** Each process estimates the time: a delivery that another has just stored can be later than the present time of this one. */
+const CLOCK_MARGIN_MS = 10_000;
+
 /** An unknown field is rejected: a misspelt filter would match every delivery. */
 const replayRequestSchema = z.strictObject({
   status: z.enum(RETRYABLE_DELIVERY_STATES).optional().meta({ description: 'Default: both.' }),
@@ -44,8 +47,9 @@ export function replayRoutes(deps: Dependencies): Router<RequestState> {
       },
       async (ctx, { org, body: { dry_run, ...filter }, respond, respondWith }) => {
         const now = deps.now();
-        // Deliveries that fail from now on have their own retries.
-        const until = filter.to && filter.to < now ? filter.to : now;
+        // Deliveries that fail later have their own retries.
+        const end = new Date(now.getTime() + CLOCK_MARGIN_MS);
+        const until = filter.to && filter.to < end ? filter.to : end;
         const bounded = { ...filter, to: until };
         const scope: DeliveryScope = { org, events: ['indexing.status_changed'] };
         const matching = await clientDeliveries.countRetryable(scope, bounded);

@@ -133,6 +133,13 @@ describe('deliveries that are found and retried by a filter', () => {
     expect(await ended(first.body.data.replay_id)).toMatchObject({ requeued: 1 });
   });
 
+  test('a delivery is found that a process whose clock is ahead has just stored', async () => {
+    const ahead = failed('ahead', { database: 'pier', created_at: new Date(Date.now() + 5_000) });
+    await inDb((deliveries) => deliveries.insertOne({ ...ahead, org: 'replays-ahead' }));
+    const own = await clientOf('replays-ahead');
+    expect((await own.post(RETRY, { database: 'pier', dry_run: true })).body.data.matching).toBe(1);
+  });
+
   test('an unknown field is rejected, and another organisation sees no replay', async () => {
     expect((await api.post(RETRY, { databse: 'library' })).status).toBe(422);
     const { replay_id } = await replay({ doc_id: 'nothing' });
