@@ -52,7 +52,7 @@ describe('what Temporal stores', () => {
       dataConverter,
       bundle: await workflowBundle(),
       queues: ['deliveries'],
-      activities: { deliveries: harness.activities({ scheduleMs: [1_000, ...Array(100).fill(100)] }) } as never,
+      activities: { deliveries: harness.activities({ scheduleMs: [1_000, ...Array(3_000).fill(100)] }) } as never,
       graceMs: 0,
       log: pino({ level: 'silent' }),
     })) as [Worker];

@@ -588,16 +588,19 @@ describe('an egress proxy', () => {
   });
 
   test('that refuses, hangs or is down fails the attempt, within its time limit, and names no credentials', async () => {
-    const answers = [403, 407, 0];
-    const proxy = await startEgressProxy(() => answers.shift() ?? 200);
+    let answer = 0;
+    const proxy = await startEgressProxy(() => answer);
     const port = await receiver();
     const client = behind(proxy.url);
     const url = `https://receiver.example:${port}/`;
-    for (const _status of [403, 407]) {
+    for (answer of [403, 407]) {
       const refused = await post(client, url).catch((error) => error);
       expect(refused).toMatchObject({ code: 'EPROXY', message: 'the egress proxy refused the connection' });
     }
+    answer = 0;
     await expect(post(client, url, { timeoutMs: 300 })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    // On a busy machine the time can be over before the proxy is asked.
+    answer = 200;
     expect((await post(client, url)).status).toBe(200);
     const { port: closed } = await listen(createTcpServer((socket) => socket.destroy()));
     const down = await post(behind(`http://user:secret@127.0.0.1:${closed}`), url).catch((error) => error);

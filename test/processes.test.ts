@@ -44,8 +44,14 @@ describe('the processes of an installation', () => {
   test('report an API whose signs are late once, and a worker never', async () => {
     const processes = createProcesses(collections);
     await collections.processes.deleteMany({});
-    await processes.seen({ _id: 'a2', role: 'api', queues: [] });
-    await processes.seen({ ...worker, _id: 'w3' });
+    for (const each of [
+      { _id: 'a2', role: 'api' as const, queues: [] },
+      { ...worker, _id: 'w3' },
+    ]) {
+      await processes.seen(each);
+      // Not late before the test says so, however long its calls take.
+      await collections.processes.updateOne({ _id: each._id }, { $set: { alive_until: new Date('2999-01-01') } });
+    }
     expect(await processes.seen(worker)).toBe(false);
     // Fifteen seconds after their last signs.
     const signs = [{ $set: { alive_until: { $add: ['$$NOW', 15_000] } } }];
@@ -87,7 +93,8 @@ describe('work that a killed API has stored but not started', () => {
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, name));
 
   test('is started when its signs are late', async () => {
-    const job = aiJobRecord({ org: name, now: new Date() });
+    // Older than its API's last sign. The one search for it leaves out what is younger than three seconds by another clock.
+    const job = aiJobRecord({ org: name, now: new Date(Date.now() - 20_000) });
     await collections.aiJobs.insertOne(job);
     const ended = { _id: 'killed', role: 'api' as const, queues: [] };
     await createProcesses(collections).seen(ended);

@@ -209,7 +209,7 @@ describe('databases', () => {
     await api.ingest({ database: 'busy', memories: JSON.stringify(ids.map((id) => ({ id, text }))) });
     await eventually('an item in progress', async () => {
       const { statuses } = (await api.get(`/context/status?database=busy&ids=${ids}`)).body.data;
-      return statuses.some(({ indexing_status }: { indexing_status: string }) => indexing_status === 'processing');
+      return statuses.some(({ indexing_status }: { indexing_status: string }) => indexing_status !== 'queued');
     });
     const databaseId = await withDb(
       mongodbUri,

@@ -50,7 +50,7 @@ describe('access to authentications', () => {
     const { id, secret } = await merchant.start();
     const other = await merchant.start();
     const foreign = await otherMerchant.start();
-    const expired = await makeKey(product.mongodbUri, merchant.org, 'payment_publishable', new Date(Date.now() - 1000));
+    const expired = await makeKey(product.mongodbUri, merchant.org, 'payment_publishable', new Date(0));
     const revoked = await makeKey(product.mongodbUri, merchant.org, 'payment_publishable');
     await withDb(product.mongodbUri, (db) =>
       db

@@ -30,7 +30,7 @@ describe('an authentication', () => {
     withDb(product.mongodbUri, (db) =>
       db
         .collection<AuthenticationRecord>('authentications')
-        .updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 1000) } }),
+        .updateOne({ _id: id }, { $set: { expires_at: new Date(Date.now() - 60_000) } }),
     );
 
   test('gets the first signing secret for a key with the scope admin only', async () => {

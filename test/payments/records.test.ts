@@ -20,7 +20,7 @@ describe('the records of an authentication', () => {
     withDb(product.mongodbUri, (db) =>
       db
         .collection<{ _id: string }>(collection)
-        .updateOne({ _id: id }, { $set: { remove_at: new Date(Date.now() - 1000) } }),
+        .updateOne({ _id: id }, { $set: { remove_at: new Date(Date.now() - 60_000) } }),
     );
 
   test('neither the database nor the log has secrets or customer data in plain text', async () => {
