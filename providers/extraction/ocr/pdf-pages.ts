@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { ExtractionError } from '../../../domain/extraction.js';
 import { largestPicture, readWholePdf } from '../formats/pdf-file.js';
 import { checkPageCount, checkPixels, type ExtractionLimits } from '../limits.js';
-import { enlargement, OCR_PIXELS, type PageImage, type Pages } from './picture.js';
+import { enlargement, type PageImage, type Pages, withinOcrSize } from './picture.js';
 
 /** Of a page that is more than one picture. */
 const DPI = 210;
@@ -57,7 +57,7 @@ async function render(document: PDFiumDocument, number: number): Promise<PageIma
     // A page that failed to load has no size.
     if (!(width > 0 && height > 0)) throw new Error('the page has no size');
     const own = (await scaleOfScan(page, width, height)) ?? DPI / POINTS_PER_INCH;
-    const scale = Math.min(own, Math.sqrt(OCR_PIXELS / (width * height)));
+    const scale = withinOcrSize(own, { width, height });
     const picture = await page.render({ scale, colorSpace: 'Gray', renderFormFields: true });
     const raw = { width: picture.width, height: picture.height, channels: 1 } as const;
     const png = await sharp(picture.data, { raw })

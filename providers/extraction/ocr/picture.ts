@@ -5,7 +5,9 @@ import { ExtractionError } from '../../../domain/extraction.js';
 import { checkPageCount, checkPixels, type ExtractionLimits } from '../limits.js';
 
 /** An A4 page at 210 dpi. More pixels cost memory and time without better results. */
-export const OCR_PIXELS = 4_300_000;
+const OCR_PIXELS = 4_300_000;
+/** The engine rejects a picture with more than 32,767 pixels in a row or a column; a turned one gets a little larger. */
+const OCR_MAX_SIDE = 32_000;
 /** Smaller pictures (screenshots, labels) are enlarged to this width, because letters under 20 pixels are misread. */
 const OCR_MIN_WIDTH = 1_200;
 
@@ -103,6 +105,11 @@ export function enlargement(width: number): number {
   return width < OCR_MIN_WIDTH ? Math.min(3, OCR_MIN_WIDTH / width) : 1;
 }
 
+/** @returns the given scale, or the largest at which the engine reads a picture of this size */
+export function withinOcrSize(scale: number, { width, height }: { width: number; height: number }): number {
+  return Math.min(scale, Math.sqrt(OCR_PIXELS / (width * height)), OCR_MAX_SIDE / Math.max(width, height));
+}
+
 export async function greyPixels(picture: Sharp): Promise<GreyPixels> {
   const { data, info } = await picture.toColourspace('b-w').raw().toBuffer({ resolveWithObject: true });
   return { data, info: { width: info.width, height: info.height, channels: 1 } };
@@ -113,7 +120,7 @@ export async function prepareForOcr(frame: Sharp): Promise<PageImage> {
   try {
     // The size as it is shown: most photos of a page are stored on their side.
     const { width, height } = (await frame.metadata()).autoOrient;
-    const scale = Math.min(enlargement(width), Math.sqrt(OCR_PIXELS / (width * height)));
+    const scale = withinOcrSize(enlargement(width), { width, height });
     const { data, info } = await frame
       .autoOrient()
       .flatten({ background: 'white' })

@@ -11,6 +11,10 @@ const MAX_SPECKS = 0.005;
 
 /** The page is shrunk to this width in pixels to see the light on the paper: letters are gone then. */
 const LIGHT_WIDTH = 100;
+/** Pixels around a pixel whose median is the light there. The filter fails on a picture that is lower. */
+const LIGHT_REACH = 7;
+/** More than a page needs: a strip from a till would get millions of rows. */
+const MAX_LIGHT_HEIGHT = 1_000;
 /** Grey levels between the darkest and the lightest part of the paper of a scanner; a camera leaves shadows. */
 const MAX_SHADOW = 40;
 /** The grey that paper gets. */
@@ -58,8 +62,11 @@ async function encode(picture: Sharp): Promise<PageImage> {
 /** @returns the page as if the light had been the same everywhere */
 async function inEvenLight(page: PageImage): Promise<PageImage> {
   const { png } = page;
-  const light = await greyPixels(sharp(png).resize({ width: LIGHT_WIDTH, kernel: 'linear' })).then(({ data, info }) =>
-    greyPixels(sharp(data, { raw: info }).median(7)),
+  const inProportion = Math.round((LIGHT_WIDTH * page.height) / page.width);
+  const height = Math.min(MAX_LIGHT_HEIGHT, Math.max(LIGHT_REACH, inProportion));
+  const shrunk = sharp(png).resize({ width: LIGHT_WIDTH, height, fit: 'fill', kernel: 'linear' });
+  const light = await greyPixels(shrunk).then(({ data, info }) =>
+    greyPixels(sharp(data, { raw: info }).median(LIGHT_REACH)),
   );
   // Some pixels are pictures, or the edge of the table.
   const levels = Uint8Array.from(light.data).sort();
