@@ -21,7 +21,7 @@ export const DEFAULT_JSON_BOUNDS: JsonBounds = { maxDepth: 100, maxValues: 30_00
  * @throws JsonBoundsError before anything is parsed, SyntaxError for text that is not JSON
  */
 export function parseBoundedJson(text: string, bounds: JsonBounds): unknown {
-  checkBounds(text, bounds);
+  countValues(text, bounds);
   return JSON.parse(text);
 }
 
@@ -75,8 +75,12 @@ export function tooMany(max: number, what: 'elements' | 'values'): JsonBoundsErr
 /** Characters that neither open nor close nor separate anything. */
 const PLAIN = /[^"[\]{},]+/y;
 
-/** One pass over the text that counts brackets and commas outside of strings. Text that is not JSON may pass. */
-function checkBounds(text: string, { maxDepth, maxValues, maxElements = maxValues }: JsonBounds): void {
+/**
+ * One pass over the text that counts brackets and commas outside of strings. Text that is not JSON may pass.
+ * @returns the members and elements, and one for each object and array without any
+ * @throws JsonBoundsError
+ */
+export function countValues(text: string, { maxDepth, maxValues, maxElements = maxValues }: JsonBounds): number {
   const count = new StructureCount({ maxDepth, maxValues });
   let elements = 1;
   for (let at = 0; at < text.length; at += 1) {
@@ -93,6 +97,7 @@ function checkBounds(text: string, { maxDepth, maxValues, maxElements = maxValue
     }
     count.add(character);
   }
+  return count.values;
 }
 
 /** @returns the place of the closing quote, or the end of the text */
