@@ -1,7 +1,7 @@
 import { eld } from 'eld/medium';
 import type { FullResult, ValidatedInput } from '../../../domain/ai-jobs/provider.js';
 
-/** Shorter texts are names and exclamations, which resemble any language. */
+/** Shorter texts in Latin letters are names and exclamations, which resemble any language. */
 const MIN_LETTERS = 40;
 /** How much better than English another language must match. */
 const MARGIN = 0.1;
@@ -27,11 +27,14 @@ export function analyse({ text }: ValidatedInput<'text/language_detection'>): Fu
 
 /** @returns the English name of the text's language when it is clearly not English, else null */
 export function nonEnglishLanguage(text: string): string | null {
-  const letters = text.slice(0, SAMPLE).replace(/\P{L}/gu, '').length;
+  const letters = text.slice(0, SAMPLE).replace(/\P{L}/gu, '');
+  const latin = letters.replace(/\P{Script=Latin}/gu, '').length;
   const { candidates, reliable } = detectLanguages(text);
   const [best] = candidates;
   const english = candidates.find(({ language }) => language === 'en')?.confidence ?? 0;
-  const clear = best && reliable && letters >= MIN_LETTERS && best.confidence - english > MARGIN;
+  const isLong = letters.length >= MIN_LETTERS && reliable;
+  // A short text in another script is not English, and its words are unknown to the analyses.
+  const clear = best && (isLong || latin * 2 < letters.length) && best.confidence - english > MARGIN;
   return clear && best.language !== 'en' ? languageName(best.language) : null;
 }
 
