@@ -10,7 +10,7 @@ import type { OcrLanguage } from '../domain/ocr-languages.js';
 export interface TextExtractor {
   /** @param checkpoints store the scanned pages that have been read */
   extract(
-    source: { path: string; kind: FileKind; language?: OcrLanguage },
+    source: { path: string; kind: FileKind; language?: OcrLanguage; org?: string },
     signal?: AbortSignal,
     checkpoints?: Checkpoints,
   ): Promise<Extraction>;

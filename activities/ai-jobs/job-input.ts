@@ -65,7 +65,7 @@ async function readText(
     throw new ProviderError('No text can be read from a file of this kind.', false);
   }
   const { sections } = await extractor
-    .extract({ path, kind }, signal, checkpoints.of(org, job, fingerprint))
+    .extract({ path, kind, org }, signal, checkpoints.of(org, job, fingerprint))
     .catch(throwProviderError);
   return sections.map((section) => section.text).join('\n\n');
 }

@@ -149,6 +149,7 @@ export function createAiJobActivities(deps: AiJobDependencies) {
         checkpoints: checkpoints ?? deps.checkpoints.of(job.org, job._id, fingerprint),
         original: job.show_original_response,
         meter: deps.quotas.tokenMeter(job.org),
+        org: job.org,
       };
       return provider.run(input, options, signal);
     });

@@ -66,6 +66,8 @@ export interface ProviderOptions {
   original?: boolean;
   /** Absent: tokens are not counted. */
   meter?: TokenMeter;
+  /** Whose job it is: organisations whose texts and files wait for a process take turns. */
+  org?: string;
 }
 
 export interface ProviderResult<S extends SubfeatureName = SubfeatureName> {

@@ -22,9 +22,9 @@ export function createOcrProvider(reader: PageReader, limits: AiLimits): AiProvi
   return {
     ...TESSERACT,
     subfeature: 'ocr/ocr_async',
-    async run({ file, language }, { checkpoints, original }, signal) {
+    async run({ file, language }, { checkpoints, original, org }, signal) {
       const scan = requireScan(file);
-      const options = { limits: ocrLimits(limits), language, checkpoints };
+      const options = { limits: ocrLimits(limits), language, checkpoints, org };
       if (!original) return { output: toOutput(await reader.read(scan, options, signal)) };
       const scanned = await reader.readWithWords(scan, options, signal);
       return { output: toOutput(scanned.map(({ page }) => page)), original: scanned.map(tesseractResult) };
@@ -37,9 +37,9 @@ export function createTableProvider(reader: PageReader, limits: AiLimits): AiPro
   return {
     ...TESSERACT,
     subfeature: 'ocr/ocr_tables_async',
-    async run({ file, language }, { checkpoints }, signal) {
+    async run({ file, language }, { checkpoints, org }, signal) {
       const scan = requireScan(file);
-      const options = { limits: ocrLimits(limits), language, checkpoints };
+      const options = { limits: ocrLimits(limits), language, checkpoints, org };
       const scanned = await reader.readTables(scan, options, signal);
       const tables = scanned.flatMap(({ page: { page }, width, height, tsv }) =>
         findTables(readWords(tsv), { page, width, height }),
@@ -69,13 +69,13 @@ export function createTextExtractionProvider(extractor: Extractor): AiProvider<'
     subfeature: 'document/text_extraction',
     name: 'local',
     models: null,
-    async run({ file: { path, kind }, language }, { checkpoints }, signal) {
+    async run({ file: { path, kind }, language }, { checkpoints, org }, signal) {
       if (kind === 'audio' || kind === 'unknown')
         throw new ProviderError(
           'The file format is not supported. Accepted: PDF, Office documents, e-mails, EPUB, images, SVG, CSV, HTML, Markdown, JSON and text.',
           false,
         );
-      const extraction = await extractor.extract({ path, kind, language }, signal, checkpoints);
+      const extraction = await extractor.extract({ path, kind, language, org }, signal, checkpoints);
       const sections = extraction.sections.map(({ text, headings, page, slide, sheet = null }) => ({
         text,
         headings,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../../domain/errors.js';
-import { type OpenAiClient, TokenFieldError } from './client.js';
+import { type OpenAiClient, RejectedFieldError } from './client.js';
 
 export interface ChatRequest {
   model: string;
@@ -8,6 +8,8 @@ export interface ChatRequest {
   tools?: object[];
   tool_choice?: 'none';
   temperature?: number | undefined;
+  /** As `temperature`, but a model that does not take it uses its own. */
+  preferred_temperature?: number;
   max_tokens?: number | undefined;
   /** The schema of the message; servers may ignore it. */
   response_format?: object;
@@ -78,14 +80,27 @@ export async function complete(
   };
 }
 
-/** Newer models reject `max_tokens`, and many servers do not know the field that replaced it. */
-async function post(client: OpenAiClient, request: ChatRequest, signal: AbortSignal): Promise<unknown> {
-  const { max_tokens, ...rest } = request;
-  try {
-    return await client.post('/chat/completions', { ...request }, signal);
-  } catch (error) {
-    if (!(error instanceof TokenFieldError) || max_tokens === undefined) throw error;
-    return client.post('/chat/completions', { ...rest, max_completion_tokens: max_tokens }, signal);
+/** Newer models reject `max_tokens`, and many servers do not know the field that replaced it. They also have one temperature. */
+async function post(
+  client: OpenAiClient,
+  { preferred_temperature, ...request }: ChatRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const preferred = preferred_temperature === undefined ? {} : { temperature: preferred_temperature };
+  const send = (body: Record<string, unknown>): Promise<unknown> =>
+    client.post('/chat/completions', body, signal).catch((error: unknown) => {
+      const accepted = error instanceof RejectedFieldError ? without(error.field, body) : undefined;
+      if (!accepted) throw error;
+      return send(accepted);
+    });
+  return send({ ...preferred, ...request });
+
+  function without(field: string, body: Record<string, unknown>): Record<string, unknown> | undefined {
+    const { [field]: value, ...rest } = body;
+    if (value === undefined) return undefined;
+    if (field === 'max_tokens') return { ...rest, max_completion_tokens: value };
+    // The temperature of a job is its client's wish, which is not ignored.
+    return field === 'temperature' && request.temperature === undefined ? rest : undefined;
   }
 }
 

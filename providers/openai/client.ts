@@ -14,8 +14,19 @@ export interface OpenAiOptions {
   maxResponseBytes?: number;
 }
 
-/** The model takes `max_completion_tokens` instead of `max_tokens`. */
-export class TokenFieldError extends ProviderError {}
+/** Fields that some models do not take, or with other values only. */
+const OPTIONAL_FIELDS = ['max_tokens', 'temperature', 'response_format'] as const;
+type OptionalField = (typeof OPTIONAL_FIELDS)[number];
+
+/** The model does not take a field of the request, or not its value. */
+export class RejectedFieldError extends ProviderError {
+  readonly field: OptionalField;
+
+  constructor(message: string, field: OptionalField) {
+    super(message, false);
+    this.field = field;
+  }
+}
 
 export interface OpenAiClient {
   /**
@@ -47,7 +58,7 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
           ...(form ? {} : { 'content-type': 'application/json' }),
           ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
         },
-        body: form ? body : JSON.stringify(body),
+        body: form ? body : JSON.stringify(body, wellFormed),
         signal: AbortSignal.any([signal, timeout]),
         // A followed redirect would send texts, and perhaps the key, to an address that nobody configured.
         redirect: 'error',
@@ -67,6 +78,11 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
   return { post };
 }
 
+/** A text may end in half a character where it was cut. Servers reject all of a request with one, each time that it is sent. */
+function wellFormed(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed() : value;
+}
+
 function parse(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -82,8 +98,14 @@ async function responseError(response: Response): Promise<ProviderError> {
   // Read, and not cancelled: the connection can be used again.
   const text = await readBody(response, MAX_ERROR_BYTES).catch(() => undefined);
   const error = statusError(response);
-  const isAboutField = response.status === 400 && text?.includes('max_completion_tokens');
-  return isAboutField ? new TokenFieldError(error.message, false) : error;
+  const field = response.status === 400 && text !== undefined ? rejectedField(text) : undefined;
+  return field ? new RejectedFieldError(error.message, field) : error;
+}
+
+/** @param text of an error; OpenAI names the field, and other servers only the one to use */
+function rejectedField(text: string): OptionalField | undefined {
+  if (text.includes('max_completion_tokens')) return 'max_tokens';
+  return OPTIONAL_FIELDS.find((field) => new RegExp(`"param"\\s*:\\s*"${field}"`).test(text));
 }
 
 /** Statuses below 500 after which the same request may succeed. */

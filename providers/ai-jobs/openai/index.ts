@@ -59,10 +59,10 @@ export function createOpenAiProviders(config: OpenAiConfig, limits: AiLimits) {
         name: 'openai',
         models: { default: model, known, max_tokens: config.maxTokens ?? null },
         metered: true,
-        run: (input, { model: wanted, checkpoints, meter }, signal) => {
+        run: (input, { model: wanted, checkpoints, meter, org }, signal) => {
           const { maxTokens } = config;
           const metered = meteredClient(client, meter);
-          return run(input, { client: metered, model: wanted ?? model, maxTokens, checkpoints, signal });
+          return run(input, { client: metered, model: wanted ?? model, maxTokens, checkpoints, org, signal });
         },
       },
     ];

@@ -8,6 +8,7 @@ export interface OpenAiContext {
   /** Tokens that a request may generate; undefined: no limit. */
   maxTokens: number | undefined;
   checkpoints: ProviderOptions['checkpoints'];
+  org: ProviderOptions['org'];
   signal: AbortSignal;
 }
 

@@ -62,7 +62,7 @@ function transform(task: string, text: string, { client, model, maxTokens, signa
     { role: 'system', content: task },
     { role: 'user', content: text },
   ];
-  return completeWhole(client, { model, messages, temperature: 0, max_tokens: maxTokens }, signal);
+  return completeWhole(client, { model, messages, preferred_temperature: 0, max_tokens: maxTokens }, signal);
 }
 
 /** Splits a text after paragraphs, or after lines or sentences if a paragraph is too long. The pieces joined are the text. */
@@ -74,10 +74,12 @@ function splitText(text: string): string[] {
     const end =
       lastEnd(head, /\n\s*\n/g) ?? lastEnd(head, /\n/g) ?? lastEnd(head, /[.!?。！？]\s*/g) ?? lastEnd(head, /\s/g);
     const cut = end ?? lengthOfWholeCharacters(head);
-    pieces.push(rest.slice(0, cut));
-    rest = rest.slice(cut);
+    // With all white space that follows: a piece of nothing else would be sent as an empty message.
+    const next = cut + rest.slice(cut).search(/\S|$/);
+    pieces.push(rest.slice(0, next));
+    rest = rest.slice(next);
   }
-  if (rest.trim() !== '') pieces.push(rest);
+  if (rest !== '') pieces.push(rest);
   return pieces;
 }
 

@@ -32,12 +32,13 @@ export function createLocalTextProviders(
       name: ANALYSES[analysis].name,
       models: null,
       quick: true,
-      async run(input, { original = false }, signal) {
+      async run(input, { original = false, org }, signal) {
         const { length } = input.text;
         const { textCharacters } = limits;
         if (length > textCharacters)
           throw new ProviderError(`The text has ${length} characters; at most ${textCharacters} are allowed.`, false);
-        const outcome = await pool.run({ analysis, input, original }, signal).catch((error: unknown) => {
+        const task = { analysis, input, original };
+        const outcome = await pool.run(task, signal, undefined, org).catch((error: unknown) => {
           if (!(error instanceof TaskLimitError)) throw error;
           throw new ProviderError(`Reading the text took too much ${error.limit}. Send it in parts.`, false);
         });
