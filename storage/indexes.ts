@@ -200,7 +200,11 @@ export const INDEXES: Readonly<Record<string, readonly IndexDescription[]>> = {
     { key: { org: 1, execution: 1, task: 1, attempt: 1, step: 1, call: 1 } },
     { key: { expires_at: 1 }, expireAfterSeconds: 0 },
   ],
-  crew_feedback: [{ key: { org: 1, execution: 1, applied_at: 1 } }, { key: { expires_at: 1 }, expireAfterSeconds: 0 }],
+  crew_feedback: [
+    // The latest of one task, and of all others.
+    { key: { org: 1, execution: 1, applied_at: 1, task: 1 } },
+    { key: { expires_at: 1 }, expireAfterSeconds: 0 },
+  ],
   connectors: [
     { key: { org: 1, deleted_at: 1, _id: -1 } },
     // The deletion of a database.

@@ -6,7 +6,7 @@ import { BlockedAddressError, type OutboundClient, type OutboundError } from '..
 import type { Scratch } from '../../storage/scratch.js';
 import { download, isSuccess, isTransient } from '../download.js';
 import { type DescribeFile, detectLocalFile, type TextExtractor } from '../local-file.js';
-import { type CrewTool, ToolError } from './tool.js';
+import { type CrewTool, type ToolAccess, ToolError } from './tool.js';
 
 export interface FetchPageDependencies {
   outbound: Pick<OutboundClient, 'download'>;
@@ -35,11 +35,11 @@ export function fetchPage(deps: FetchPageDependencies): CrewTool {
       };
     },
 
-    async run(_access: unknown, { url }: { url: string }, signal: AbortSignal) {
+    async run({ org }: ToolAccess, { url }: { url: string }, signal: AbortSignal) {
       return deps.scratch.use(async (folder) => {
         const path = join(folder, 'page');
         await downloadPage(deps.outbound, url, path, signal);
-        return textOf(await extract(deps, path, signal));
+        return textOf(await extract(deps, { path, org }, signal));
       });
     },
   };
@@ -68,11 +68,16 @@ function describeDownloadError(error: BlockedAddressError | OutboundError): Erro
   return new ProviderError(`The page could not be fetched: ${error.message}.`, true);
 }
 
-async function extract(deps: FetchPageDependencies, path: string, signal: AbortSignal): Promise<Extraction> {
+/** @param source with the organisation, so that those of others do not wait behind all of its documents */
+async function extract(
+  deps: FetchPageDependencies,
+  { path, org }: { path: string; org: string },
+  signal: AbortSignal,
+): Promise<Extraction> {
   try {
     const { kind } = await detectLocalFile(deps.describeFile, path);
     if (kind === 'audio' || kind === 'unknown') throw new ToolError('No text can be read from a file of this kind.');
-    return await deps.extractor.extract({ path, kind }, signal);
+    return await deps.extractor.extract({ path, kind, org }, signal);
   } catch (error) {
     throw error instanceof ExtractionError ? new ToolError(error.message) : error;
   }

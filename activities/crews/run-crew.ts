@@ -29,7 +29,7 @@ import { accessOf, assignmentOf, gatherTurn, readJsonOutput } from './turn.js';
 
 export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;
-  crewFeedback: Pick<CrewFeedback, 'isApplied' | 'listApplied'>;
+  crewFeedback: Pick<CrewFeedback, 'isApplied' | 'listForAttempt'>;
   crewSteps: CrewSteps;
   deliveries: CompletionDependencies['deliveries'] & Pick<Deliveries, 'listUnattempted'>;
   models: LanguageModels;

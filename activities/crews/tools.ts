@@ -25,6 +25,8 @@ export interface ToolResult {
 
 export type CrewTools = ReturnType<typeof createCrewTools>;
 
+/** Less than the activity has: at its limit the call would be made again, up to 20 times, and the model would never get an error. */
+const MAX_TOOL_MS = 150_000;
 /** Characters of a result that the model gets. */
 const MAX_RESULT_CHARACTERS = 20_000;
 
@@ -60,13 +62,17 @@ export function createCrewTools(deps: CrewToolDependencies) {
       access: ToolAccess,
       call: ToolCall,
       offered: readonly string[],
-      signal: AbortSignal,
+      cancelled: AbortSignal,
       lastAttempt: boolean,
     ): Promise<ToolResult> {
+      const limit = AbortSignal.timeout(MAX_TOOL_MS);
+      const signal = AbortSignal.any([cancelled, limit]);
       try {
         const run = await find(access, call, offered, signal);
         return run ? { ok: true, result: shorten(await run()) } : failed(`There is no tool "${call.tool}".`);
       } catch (error) {
+        if (limit.aborted && !cancelled.aborted)
+          return failed(`The tool took more than ${MAX_TOOL_MS / 1000} seconds.`);
         if (error instanceof ToolError || (error instanceof ProviderError && lastAttempt)) return failed(error.message);
         throw error;
       }
@@ -85,10 +91,11 @@ export function createCrewTools(deps: CrewToolDependencies) {
   /** @returns a function that runs the call; undefined when no offered tool has this name */
   async function find(
     access: ToolAccess,
-    { tool: name, arguments: args }: ToolCall,
+    { tool: name, arguments: args, malformed }: ToolCall,
     offered: readonly string[],
     signal: AbortSignal,
   ): Promise<(() => Promise<string>) | undefined> {
+    if (malformed) throw new ToolError('The arguments are not a JSON object. The tool was not called.');
     if (offered.includes(name)) {
       if (isBuiltIn(name)) return () => runBuiltIn(builtIn[name], access, args, signal);
       const tool = access.tools[name];

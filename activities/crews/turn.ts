@@ -35,7 +35,7 @@ function inputsOf(execution: CrewExecutionRecord): CrewInputs {
 }
 
 interface TurnDependencies {
-  crewFeedback: Pick<CrewFeedback, 'listApplied'>;
+  crewFeedback: Pick<CrewFeedback, 'listForAttempt'>;
   crewSteps: Pick<CrewSteps, 'listByAttempt'>;
   tools: Pick<CrewTools, 'offers'>;
 }
@@ -51,22 +51,19 @@ export async function gatherTurn(
   const inputs = inputsOf(execution);
   const fill = (text: string) => fillIn(text, inputs);
   const outputs = new Map(execution.tasks.map(({ task_id, output }) => [task_id, output]));
-  const feedback = await crewFeedback.listApplied(execution);
-  const remarks = feedback.filter((given) => given.task !== ref.task);
-  const rejections = feedback.filter(
-    (given) => given.task === ref.task && !given.is_approve && given.attempt < ref.attempt,
-  );
+  const { remarks, rejections } = await crewFeedback.listForAttempt(ref, MAX_FEEDBACK);
   return {
     agent: { role: fill(agent.role), goal: fill(agent.goal), backstory: fill(agent.backstory) },
     task: {
       description: fill(task.description),
+      own_words: fillIn(task.description, Object.fromEntries(Object.keys(inputs).map((name) => [name, ' ']))),
       expected_output: fill(task.expected_output),
       ...(task.output_json === undefined ? {} : { schema: task.output_json }),
     },
     inputs: [...new Set(placeholdersOf(task.description))].map((name) => inputs[name]!),
     context: task.context.map((name) => ({ task: name, output: outputs.get(name) ?? '' })),
-    remarks: remarks.slice(-MAX_FEEDBACK).map(({ task, text }) => ({ task, text })),
-    rejections: rejections.slice(-MAX_FEEDBACK).map(({ output, text }) => ({ output: output ?? '', feedback: text })),
+    remarks: remarks.map(({ task, text }) => ({ task, text })),
+    rejections: rejections.map(({ output, text }) => ({ output: output ?? '', feedback: text })),
     steps: await crewSteps.listByAttempt(ref),
     tools: await tools.offers(accessOf(execution), task.tools, signal),
     must_finish: ref.last ?? false,

@@ -14,6 +14,8 @@ export interface ToolCall {
   id: string;
   tool: string;
   arguments: Record<string, unknown>;
+  /** The model's arguments were not a JSON object, and `arguments` is empty: the call is not made. */
+  malformed?: true;
 }
 
 /** A finished step of an attempt. */
@@ -24,9 +26,12 @@ export type AgentStep =
 /** The input of one model call, with placeholders filled in. */
 export interface AgentTurn {
   agent: { role: string; goal: string; backstory: string };
-  /** `schema`: a JSON schema that the output must match, as text. */
-  task: { description: string; expected_output: string; schema?: string };
-  /** The inputs that the description names, in its order, to distinguish the task's words from its material. */
+  /**
+   * `own_words`: the description without the inputs, to distinguish the task's words from its material. `schema`: a JSON schema that
+   * the output must match, as text.
+   */
+  task: { description: string; own_words: string; expected_output: string; schema?: string };
+  /** The inputs that the description names, in its order. */
   inputs: string[];
   /** Outputs of earlier tasks. */
   context: { task: string; output: string }[];

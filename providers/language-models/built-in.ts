@@ -1,4 +1,5 @@
 import type { AgentTurn, LanguageModel, ToolCall } from '../../domain/crews/language-model.js';
+import { ProviderError } from '../../domain/errors.js';
 
 /** Sentences of an output when the task states no number. */
 const DEFAULT_SENTENCES = 5;
@@ -22,10 +23,11 @@ export function createBuiltInModel(): LanguageModel {
       if (tool_calls.length > 0) return { text: '', tool_calls };
       const text = chooseOption(turn) ?? quoteSentences(turn);
       const { schema } = turn.task;
-      return {
-        text: schema === undefined ? text : JSON.stringify(fillSchema(JSON.parse(schema), text)),
-        tool_calls: [],
-      };
+      if (schema === undefined) return { text, tool_calls: [] };
+      const filled = JSON.stringify(fillSchema(JSON.parse(schema), text));
+      // Each attempt gives the same.
+      if (filled === undefined) throw new ProviderError('The built-in model finds no value for output_json.', false);
+      return { text: filled, tool_calls: [] };
     },
   };
 }
@@ -69,9 +71,10 @@ function toolCalls({ tools, task, inputs }: AgentTurn): ToolCall[] {
 
 /** From lines such as `- billing: invoices, charges and refunds`, the name of the line that shares most words with the inputs. */
 function chooseOption({ task, inputs, rejections }: AgentTurn): string | null {
-  const options = [...ownWords(task.description, inputs).matchAll(/^ *[-*] ([^:\n]{1,40}): (.+)$/gm)].map(
-    ([, label, text]) => ({ label: label!, text: `${label} ${text}` }),
-  );
+  const options = [...task.own_words.matchAll(/^ *[-*] ([^:\n]{1,40}): (.+)$/gm)].map(([, label, text]) => ({
+    label: label!,
+    text: `${label} ${text}`,
+  }));
   if (options.length < 2) return null;
   const scores = rank(
     options.map(({ text }) => text),
@@ -84,11 +87,11 @@ function chooseOption({ task, inputs, rejections }: AgentTurn): string | null {
 
 function quoteSentences(turn: AgentTurn): string {
   const { texts, questions } = sources(turn);
-  const { description, expected_output } = turn.task;
+  const { own_words, expected_output } = turn.task;
   const sentences = wholeSentences([...new Set(texts.flatMap(sentencesOf))]);
   const count = Number(/\b(\d{1,2}) (?:sentences|points|lines)\b/.exec(expected_output)?.[1] ?? DEFAULT_SENTENCES);
   const relevance = rank(sentences, [
-    { text: ownWords(description, turn.inputs), weight: 1 },
+    { text: own_words, weight: 1 },
     { text: questions.join('\n'), weight: 3 },
     ...turn.remarks.map(({ text }) => ({ text, weight: 3 })),
   ]);
@@ -130,11 +133,6 @@ function wholeSentences(sentences: string[]): string[] {
   return whole.length > 0 ? whole : sentences;
 }
 
-/** A description without the inputs in it. */
-function ownWords(description: string, inputs: readonly string[]): string {
-  return inputs.reduce((text, input) => text.replaceAll(input, ' '), description);
-}
-
 const sentenceSegmenter = new Intl.Segmenter('en', { granularity: 'sentence' });
 const wordSegmenter = new Intl.Segmenter('en', { granularity: 'word' });
 
@@ -165,13 +163,16 @@ function sentencesOf(text: string): string[] {
 
 /** Scores each sentence by the words it shares with the questions. Rare words count more, long sentences a little less. */
 function rank(sentences: readonly string[], questions: readonly { text: string; weight: number }[]): number[] {
-  const stems = sentences.map(stemsOf);
   const weights = new Map<string, number>();
   for (const { text, weight } of questions) {
     for (const word of stemsOf(text)) weights.set(word, Math.max(weight, weights.get(word) ?? 0));
   }
-  const frequency = (word: string) => stems.filter((own) => own.has(word)).length;
-  const scores = new Map([...weights].map(([word, weight]) => [word, weight / (1 + frequency(word))]));
+  if (weights.size === 0) return sentences.map(() => 0);
+  const stems = sentences.map(stemsOf);
+  // Counted in one pass: clients choose how many words and how many sentences there are.
+  const frequencies = new Map<string, number>();
+  for (const own of stems) for (const word of own) frequencies.set(word, (frequencies.get(word) ?? 0) + 1);
+  const scores = new Map([...weights].map(([word, weight]) => [word, weight / (1 + (frequencies.get(word) ?? 0))]));
   return stems.map((own) => {
     const shared = [...own].reduce((sum, word) => sum + (scores.get(word) ?? 0), 0);
     return shared / Math.log2(own.size + 3);

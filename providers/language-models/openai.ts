@@ -88,14 +88,19 @@ function toolsOf({ tools, must_finish }: AgentTurn) {
   return { tools: functions, ...(must_finish ? { tool_choice: 'none' as const } : {}) };
 }
 
-/** Arguments that are not a JSON object become empty: the tool then reports what it needs, and the model can try again. */
+/**
+ * Arguments that are not a JSON object, for example because they were cut off, are marked, and the model can try again. Without the
+ * mark, a tool that requires none would run with none.
+ */
 function readCall({ id, function: called }: ChatCompletion['tool_calls'][number]): ToolCall {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(called.arguments);
+    // For a tool without arguments, some servers send nothing, or null.
+    parsed = JSON.parse(called.arguments.trim() || '{}') ?? {};
   } catch {
     parsed = undefined;
   }
   const args = z.record(z.string(), z.unknown()).safeParse(parsed);
-  return { id, tool: called.name, arguments: args.success ? args.data : {} };
+  if (args.success) return { id, tool: called.name, arguments: args.data };
+  return { id, tool: called.name, arguments: {}, malformed: true };
 }

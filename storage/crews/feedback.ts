@@ -3,9 +3,9 @@ import type { WebhookUrls } from '../../domain/crews/crews.js';
 import type { Decider } from '../../domain/crews/decisions.js';
 import type { AttemptRef } from '../../domain/crews/workflow-contract.js';
 import type { Access } from '../collections.js';
+import type { OwnFilter } from '../organisation-records.js';
 import { BY_ID } from '../queries.js';
 import type { StoredHeaders } from '../webhooks/static-headers.js';
-import type { CrewExecutionRecord } from './execution-record.js';
 
 /** A person's feedback on one attempt at a task. */
 export interface CrewFeedbackRecord {
@@ -57,13 +57,22 @@ export function createCrewFeedback({ crewFeedback }: Access<'crewFeedback'>) {
       return crewFeedback.forOrg(org).findOne({ execution, applied_at: { $ne: null }, task, attempt });
     },
 
-    /** @returns the applied feedback of an execution, oldest first */
-    listApplied({ _id, org }: Pick<CrewExecutionRecord, '_id' | 'org'>): Promise<CrewFeedbackRecord[]> {
-      return crewFeedback
-        .forOrg(org)
-        .find({ execution: _id, applied_at: { $ne: null } })
-        .sort({ applied_at: 1 })
-        .toArray();
+    /**
+     * The latest feedback that an attempt gets. Bounded here, because a task can be rejected any number of times, and the record of
+     * each rejection has an output.
+     * @returns the remarks on other tasks and the rejections of this one, oldest first
+     */
+    async listForAttempt({ execution, org, task, attempt }: AttemptRef, limit: number) {
+      const latest = async (filter: OwnFilter<CrewFeedbackRecord>) => {
+        const applied = { ...filter, execution, applied_at: { $ne: null } };
+        const found = await crewFeedback.forOrg(org).find(applied).sort({ applied_at: -1 }).limit(limit).toArray();
+        return found.reverse();
+      };
+      const [remarks, rejections] = await Promise.all([
+        latest({ task: { $ne: task } }),
+        latest({ task, is_approve: false, attempt: { $lt: attempt } }),
+      ]);
+      return { remarks, rejections };
     },
   };
 }

@@ -246,7 +246,7 @@ describe('crews with a language model and tools', () => {
       toolCall('x', 'query_database', { database: 'no', query: 'a' }),
       /no database/,
     ],
-    ['arguments that are not JSON', toolCall('x', 'query_database', '{"database"'), /Error: database/],
+    ['arguments that are not JSON', toolCall('x', 'query_database', '{"database"'), /Error: The arguments/],
     ['a tool that does not exist', toolCall('x', 'run_shell', { command: 'ls' }), /no tool "run_shell"/],
   ])('the model gets the error of %s, and continues', async (_what, call, message) => {
     script(

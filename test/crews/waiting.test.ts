@@ -243,8 +243,9 @@ describe('an execution that waits', () => {
         const { id, handle } = await start({ ...review, on_deadline: 'reject' });
         expect(await handle.result()).toEqual(exceeded);
         expect(await executions.getById(ORG, id)).toMatchObject({ tasks: [{ status: 'error', attempts: 3 }] });
-        const feedback = await createCrewFeedback(collections).listApplied({ _id: id, org: ORG });
-        expect(feedback.map(({ attempt, is_approve }) => [attempt, is_approve])).toEqual([
+        const ref = { execution: id, org: ORG, task: TASK, attempt: 3 };
+        const { rejections } = await createCrewFeedback(collections).listForAttempt(ref, 10);
+        expect(rejections.map(({ attempt, is_approve }) => [attempt, is_approve])).toEqual([
           [1, false],
           [2, false],
         ]);
