@@ -13,6 +13,7 @@ import { readSentence } from './find-relations.js';
 import type { Mention } from './mention.js';
 import { readSentences } from './read-sentences.js';
 import { Discourse } from './resolve-references.js';
+import { genderOf, isKnownOrganization } from './vocabulary.js';
 
 interface Node {
   names: Map<string, number>;
@@ -156,9 +157,13 @@ function findAliases(nodes: Map<string, Node>): Map<string, string> {
     // Minutes write "Jonas" before they write "Jonas Eriksen".
     const isPerson = (key: string) => typeOf(nodes.get(key)!) === 'person';
     const before = earlier.filter(isPerson);
-    const people = before.length === 0 && typeOf(node) === 'person' ? keys.filter(isPerson) : before;
+    // "Mozart" before "Leopold Mozart" is another member of the family.
+    const isGiven = (key: string) => isPerson(key) && (key.startsWith(`${short} `) || genderOf(short) !== null);
+    const people = before.length === 0 && typeOf(node) === 'person' ? keys.filter(isGiven) : before;
     const [full, other] = people.length > 0 ? people : earlier;
     if (full === undefined || other !== undefined) continue;
+    // "Siemens" beside "Siemens Energy" is another company.
+    if (typeOf(nodes.get(full)!) === 'organization' && isKnownOrganization(bestName(node))) continue;
     const [shortType, fullType] = [typeOf(node), typeOf(nodes.get(full)!)];
     if (shortType === 'name' || fullType === 'name' || shortType === fullType) aliases.set(short, full);
   }

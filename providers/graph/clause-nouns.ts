@@ -1,10 +1,11 @@
 /** What a noun phrase is in its clause, and what the clause states of it. */
 
 import type { Argument, ClauseReading } from './clause.js';
-import { startsClause, verbFollows } from './clause-boundaries.js';
+import { startsClause, TEMPORAL, verbFollows } from './clause-boundaries.js';
 import type { Noun } from './mention.js';
 import type { Phrase, Verb } from './phrases.js';
 import { COPULA, relationOf } from './relation-words.js';
+import { isRole } from './vocabulary.js';
 
 /** "calls him the inventor", "elected her president": two objects, of which the second says what the first is. */
 const CALLING = /^(call|name|consider|elect|declare|appoint|dub|crown|label|nickname|term)$/;
@@ -12,13 +13,38 @@ const CALLING = /^(call|name|consider|elect|declare|appoint|dub|crown|label|nick
 const STANDS = /^(lie|stand|sit|live|hang|be|come|rise|run)$/;
 
 export function readNoun(reading: ClauseReading, noun: Noun, at: number): void {
+  if (repeatsVerb(reading, noun, at)) {
+    const { verb } = reading.clause;
+    reading.begin([noun]);
+    reading.note(noun, 'subject');
+    reading.setVerb(verb!);
+    return;
+  }
   if (reading.clause.verb && startsClause(reading.phrases, at)) {
     if (reading.phrases[at - 1]?.kind !== 'comma') reading.outer.length = 0;
-    reading.begin();
+    // "left after Ada was born, and moved": after a comma the main clause goes on.
+    if (TEMPORAL.test(noun.preposition)) reading.embed().isSubordinate = true;
+    else reading.begin();
   }
   if (isWhere(reading, noun, at)) return;
+  if (noun.isDenied) {
+    reading.note(noun, 'oblique');
+    reading.clause.detached = noun;
+    return;
+  }
   if (reading.clause.verb) readObject(reading, noun, at);
   else readBeforeVerb(reading, noun, at);
+}
+
+/** "Anna lives in Oslo and Tom in Bergen": the verb is left out before the second place. */
+function repeatsVerb({ clause, phrases }: ClauseReading, noun: Noun, at: number): boolean {
+  const [before, last, next] = [phrases[at - 2], phrases[at - 1], phrases[at + 1]];
+  if (!clause.verb || last?.kind !== 'and' || before?.kind !== 'noun' || next?.kind !== 'noun') return false;
+  const [type, subject] = [noun.entity?.type, clause.subjects[0]?.entity?.type];
+  const isPerson = noun.possessor !== null && isRole(noun.noun);
+  const isLikeSubject =
+    noun.preposition === '' && (noun.isName ? type === subject && type !== before.entity?.type : isPerson);
+  return isLikeSubject && before.preposition !== '' && before.preposition === next.preposition;
 }
 
 function readBeforeVerb(reading: ClauseReading, noun: Noun, at: number): void {
@@ -116,6 +142,8 @@ function readObject(reading: ClauseReading, noun: Noun, at: number): void {
     return;
   }
   clause.relation = relation;
+  clause.hasObject ||= !isOblique && !isCopula;
+  if (noun.entity?.type !== 'date') clause.named = { noun, relation };
   stateObject(reading, verb, relation, noun);
 }
 

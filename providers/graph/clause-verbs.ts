@@ -77,10 +77,11 @@ function isAddress({ clause, phrases }: ClauseReading, verb: Verb, at: number): 
 
 function readNextVerb(reading: ClauseReading, verb: Verb, at: number): void {
   const last = reading.phrases[at - 1];
-  const isEmbedded = reading.outer.length > 0;
+  const hasOuter = reading.outer.length > 0;
+  const isEmbedded = hasOuter && !reading.clause.isSubordinate;
   if (last?.kind === 'and') {
     // "which makes cups, and sold it": after a comma the main clause goes on.
-    if (reading.phrases[at - 2]?.kind === 'comma' && isEmbedded) reading.resume();
+    if (reading.phrases[at - 2]?.kind === 'comma' && hasOuter) reading.resume();
   } else if (last?.kind === 'comma' && isEmbedded) reading.resume();
   else if (last?.kind === 'comma' && isAside(reading, verb, at)) {
     readReduced(reading, verb, reading.phrases[at - 2] as Noun);
@@ -150,9 +151,19 @@ function readInfinitive(reading: ClauseReading, verb: Verb, last: Phrase | undef
   }
 }
 
+/** An object that can do something: a person or an organisation. */
+const isActor = ({ preposition, entity }: Noun) =>
+  preposition === '' && entity !== null && /^(person|organization)$/.test(entity.type);
+
 function readGerund(reading: ClauseReading, verb: Verb, last: Phrase | undefined): void {
   const { clause } = reading;
   if (verb.preposition !== '' || last?.kind === 'comma' || last?.kind === 'and' || last === undefined) {
+    // "thanked Omar Sy for joining Oxfam": the object is who acts. "accused of", "kept from": maybe nobody did.
+    if (clause.verb && last?.kind === 'noun' && /^(for|of|from)$/.test(verb.preposition) && isActor(last)) {
+      reading.embed(verb.preposition === 'for' ? [last] : []);
+      reading.setVerb(verb);
+      return;
+    }
     const words = /^(without|instead of)$/.test(verb.preposition) ? `${verb.preposition} ${verb.words}` : verb.words;
     if (clause.verb) reading.setVerb({ ...verb, words });
     else if (clause.candidates.length === 0) reading.begin().verb = { ...verb, words };

@@ -22,6 +22,8 @@ export interface Role {
   noun: Noun;
   role: 'subject' | 'object' | 'predicate' | 'oblique';
   clause: number;
+  /** In front of the subject: "Born to Joseph Sankara, he". */
+  isEarly?: boolean;
 }
 
 export interface Reading {
@@ -40,8 +42,16 @@ export class Clause {
   verb: Verb | null = null;
   /** The subject has its role in the clause around it. */
   isRelative = false;
+  /** It ends with the sentence, or where ", and" goes on with the clause around it. */
+  isSubordinate = false;
   /** The object of a relative clause: "the bank that Anna founded". */
   antecedent: Noun | null = null;
+  /** "for which", "where": how the verb relates to the antecedent; empty for an object. */
+  antecedentBy = '';
+  /** True when the verb has an object without a preposition. */
+  hasObject = false;
+  /** The latest noun phrase that is no date, and the words that relate it. */
+  named: { noun: Noun; relation: string } | null = null;
   /** "was organist", for what is said of it. */
   predicate = '';
   /** The words that relate the latest noun phrase, for lists and for prepositions after it. */
@@ -140,6 +150,8 @@ export class ClauseReading {
     this.clause.relation = '';
     this.clause.predicate = '';
     this.clause.latest = null;
+    this.clause.hasObject = false;
+    this.clause.named = null;
     this.enter();
   }
 
@@ -152,10 +164,11 @@ export class ClauseReading {
       if (/\b(born|died|married|educated|buried)$/.test(words) && subject.entity?.type === 'name')
         subject.entity.type = 'person';
       if (!isCopula) this.stateFronted(subject, words);
-      if (clause.antecedent) this.state(subject, words, clause.antecedent);
+      if (clause.antecedent) this.state(subject, `${words} ${clause.antecedentBy}`.trimEnd(), clause.antecedent);
       for (const { relation, target } of this.early) this.state(subject, relation, target);
     }
     if (clause.subjects.length > 0) {
+      for (const { target } of this.early) for (const role of this.roles) if (role.noun === target) role.isEarly = true;
       this.early = [];
       if (!isCopula) clause.fronted = [];
     }

@@ -3,7 +3,7 @@ import { type Alias, aliasesOf } from './aliases.js';
 import { takeAppositions } from './appositions.js';
 import type { Argument } from './clause.js';
 import { readClauses } from './clauses.js';
-import type { Mention } from './mention.js';
+import type { Mention, Noun } from './mention.js';
 import { findNounPhrases } from './noun-phrases.js';
 import { listsOf, readPhrases } from './phrases.js';
 import type { Discourse } from './resolve-references.js';
@@ -27,6 +27,7 @@ export interface SentenceGraph {
 /** Reads a sentence. Neighbouring names that it does not relate co-occur. */
 export function readSentence(sentence: Sentence, discourse: Discourse): SentenceGraph {
   const found = findNounPhrases(sentence);
+  if (sentence.isForeign) return namesOf(found);
   const all = readPhrases(sentence, found);
   const nouns = all.filter((phrase) => phrase.kind === 'noun');
   const aliases = aliasesOf(sentence.tokens, found);
@@ -50,6 +51,18 @@ export function readSentence(sentence: Sentence, discourse: Discourse): Sentence
     .sort((a, b) => a.from - b.from);
   for (const { alias, name } of aliases) discourse.learnAlias(alias, name);
   return { mentions, relations: [...relations, ...coOccurrences(mentions, relations)], aliases };
+}
+
+/** The names of a sentence whose grammar is unknown. There, a capital letter at its start shows no name. */
+function namesOf(nouns: readonly Noun[]): SentenceGraph {
+  const mentions = nouns.flatMap(({ entity, others }) =>
+    [...others, ...(entity ? [entity] : [])].flatMap((mention) =>
+      mention.type === 'concept'
+        ? []
+        : { ...mention, doubtful: mention.doubtful || (mention.from === 0 && !mention.name.includes(' ')) },
+    ),
+  );
+  return { mentions, relations: coOccurrences(mentions, []), aliases: [] };
 }
 
 /** "Egypt and Sudan fear for their water": they do not fear for each other's. */

@@ -43,6 +43,10 @@ export class Noun {
   words = '';
   isName = false;
   isPlural = false;
+  /** "left Shell, not BP" */
+  isDenied = false;
+  /** "the firm that Lena Koch left": no firm that was named before. */
+  isDefined = false;
   /** What a plural refers to: "they", "the two physicists". */
   group?: readonly Mention[] | undefined;
   /** "French physicist" in "the French physicist Pierre Curie". */

@@ -1,4 +1,5 @@
 /** The noun phrases of a sentence: its names, dates, pronouns and phrases of common nouns. */
+import { TITLE_WORD } from './classify-name.js';
 import { type Mention, Noun, type Possessor } from './mention.js';
 import { CODE_WORD } from './plain-prose.js';
 import { isCommon, isEntity, isName, readName, textOf } from './proper-names.js';
@@ -42,6 +43,8 @@ function readPhrase(tokens: readonly Token[], from: number, startsDate: (index: 
     at++;
   } else if (start.pos === 'PRON') {
     return /^(which|who|that|whom|there)$/.test(text) ? null : Object.assign(new Noun(from, from), { pronoun: text });
+  } else if (text === 'no' && next?.text === 'longer') {
+    return null;
   } else if (start.pos === 'DET' && !/^(which|whose)$/.test(text)) {
     determiner = text;
     at++;
@@ -150,19 +153,24 @@ function headOf(tokens: readonly Token[], parts: readonly Part[]): Mention | nul
   const last = parts.at(-1)!;
   if (last.name) return isEntity(last.name) ? last.name : null;
   const first = parts.findIndex((part) => part.name !== null || !EMPTY_WORD.test(tokens[part.from]!.text));
-  const specific = first === -1 ? [] : parts.slice(first).filter(({ from }) => !/^(NUM|ADV)$/.test(tokens[from]!.pos));
+  const specific = first === -1 ? [] : parts.slice(first).filter(({ from }) => !isAside(tokens, from));
   const noun = tokens[last.to]!;
   if (specific.length < 2 || specific.length > 4 || !last.isNoun || EMPTY_WORD.test(noun.lemma)) return null;
   if (specific.some(({ from, name }) => name === null && !/^[\p{L}-]{2,}$/u.test(tokens[from]!.text))) return null;
   if (specific.some(({ from, name }) => tokens[from]!.pos === 'X' || name?.name === '')) return null;
   const modifiers = specific.slice(0, -1).map((part) => part.name?.name || modifier(tokens, part.from));
-  const name = [...modifiers, noun.lemma.toLowerCase()].join(' ');
+  const name = [...modifiers, /^\p{Lu}{2,}$/u.test(noun.text) ? noun.text : noun.lemma.toLowerCase()].join(' ');
   return { name, type: 'concept', from: specific[0]!.from, doubtful: false };
 }
 
-/** "Helsinki-based" keeps its capital letter, which the first word of a sentence has anyway. */
+/** "two", "very", "privately held" */
+const isAside = (tokens: readonly Token[], at: number) =>
+  /^(NUM|ADV)$/.test(tokens[at]!.pos) ||
+  (/ly$/.test(tokens[at - 1]?.text ?? '') && tokens[at]!.pos === 'ADJ' && tokens[at]!.text !== tokens[at]!.lemma);
+
+/** "Helsinki-based" keeps its capital letter, which the first word of a sentence and "Prime Minister" have anyway. */
 const modifier = (tokens: readonly Token[], at: number) =>
-  at === 0 ? tokens[at]!.text.toLowerCase() : tokens[at]!.text;
+  at === 0 || TITLE_WORD.test(tokens[at]!.text) ? tokens[at]!.text.toLowerCase() : tokens[at]!.text;
 
 const wordsOf = (tokens: readonly Token[], parts: readonly Part[]) =>
   parts.length === 0

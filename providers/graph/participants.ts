@@ -16,6 +16,8 @@ export interface Participant {
   isPlural: boolean;
   /** It is where something happens. */
   isPlace: boolean;
+  /** Said of a subject that follows, which it is not: "Born to Joseph Sankara, he". */
+  isEarly: boolean;
 }
 
 export class Participants {
@@ -29,10 +31,11 @@ export class Participants {
   }
 
   add(participant: Partial<Participant> & Pick<Participant, 'role' | 'clause'>): void {
-    this.current.push({ entity: null, group: null, isPlural: false, isPlace: false, ...participant });
+    this.current.push({ entity: null, group: null, isPlural: false, isPlace: false, isEarly: false, ...participant });
   }
 
   endSentence(): void {
+    for (const participant of this.current) participant.isEarly = false;
     this.sentences.unshift(this.current);
     this.sentences.length = Math.min(this.sentences.length, SENTENCES_BACK);
     this.current = [];
@@ -62,11 +65,11 @@ export class Participants {
 
   /** What a plural means: names that are joined, or a plural; the subject before the others. */
   findPlural(clause: number, mayBeSubject: boolean): readonly Mention[] | undefined {
-    for (const sentence of [this.before(clause, mayBeSubject), ...this.sentences]) {
+    for (const [back, sentence] of [this.before(clause, mayBeSubject), ...this.sentences].entries()) {
       const plurals = sentence.filter(({ isPlural }) => isPlural);
       const subjects = plurals.filter(({ role }) => role === 'subject');
       // Who acts is not what was acted on: "films" do not show themselves.
-      const others = mayBeSubject ? plurals.filter(({ group }) => group !== null) : plurals;
+      const others = mayBeSubject ? plurals.filter(({ group }) => group !== null && back <= 1) : plurals;
       const [meant, other] = subjects.length > 0 ? subjects : others;
       if (!meant) continue;
       if (other) return undefined;

@@ -18,12 +18,17 @@ export interface Verb {
 export interface Mark {
   kind: 'comma' | 'and' | 'break' | 'relative' | 'that';
   word: string;
+  /** In front of a relative: "for which Lena works". */
+  preposition?: string;
 }
 
 export type Phrase = Noun | Verb | Mark;
 
 const VERBAL = /^(VERB|AUX)$/;
 const PARTICLE = /^(up|out|off|down|back|away|over)$/;
+/** Adverbs after which something did not happen. */
+const DENYING = /^(not|never|hardly|barely|scarcely|almost|nearly)$/i;
+const DENIAL = /^(not|n['’]t)$/i;
 /** Past forms that are no participles. */
 const ONLY_PAST =
   /^(ate|arose|became|began|bore|broke|came|chose|did|drew|drove|fell|flew|forgot|froze|gave|grew|hid|knew|lay|ran|rang|rode|rose|sang|sank|saw|shook|spoke|stole|swam|swore|threw|took|tore|undertook|went|withdrew|woke|wore|wrote)$/;
@@ -39,6 +44,7 @@ export function readPhrases({ tokens }: Sentence, found: readonly Noun[]): Phras
   const nouns = new Map(found.map((noun) => [noun.from, noun]));
   const phrases: Phrase[] = [];
   let preposition = '';
+  let isDenied = false;
   let depth = 0;
   for (let at = 0; at < tokens.length; at++) {
     const { text, pos } = tokens[at]!;
@@ -46,6 +52,7 @@ export function readPhrases({ tokens }: Sentence, found: readonly Noun[]): Phras
     if (word === '(' || word === '[') depth++;
     else if (word === ')' || word === ']') depth = Math.max(0, depth - 1);
     const noun = nouns.get(at);
+    if (word === 'not' && /^(comma|and|noun)$/.test(phrases.at(-1)?.kind ?? '')) isDenied = true;
     if (depth > 0 || word === ')' || word === ']') {
       if (noun) at = noun.to;
       continue;
@@ -60,22 +67,26 @@ export function readPhrases({ tokens }: Sentence, found: readonly Noun[]): Phras
     if (verbFrom !== null && !noun) {
       const { verb, to } = readVerb(tokens, at);
       verb.preposition = preposition;
+      verb.words = `${denialBefore(tokens, at)}${verb.words}`;
       phrases.push(verb);
       preposition = '';
+      isDenied = false;
       at = to;
     } else if (noun) {
       noun.preposition = preposition;
+      noun.isDenied = isDenied;
+      isDenied = false;
       phrases.push(noun);
       preposition = '';
       at = noun.to;
-    } else if (/^(ADP|SCONJ|PART)$/.test(pos) && !SUBORDINATE.test(word) && word !== "'s" && word !== 'not') {
+    } else if (/^(ADP|SCONJ|PART)$/.test(pos) && !SUBORDINATE.test(word) && word !== "'s" && !DENIAL.test(word)) {
       preposition = preposition === '' || word !== 'of' ? word : `${preposition} of`;
     } else {
       const mark = markOf(tokens, at, phrases.at(-1));
       if (!mark) continue;
       // "under which it will": the preposition belongs to the clause.
+      phrases.push({ ...mark, preposition });
       preposition = '';
-      phrases.push(mark);
     }
   }
   return phrases;
@@ -91,12 +102,19 @@ function startOfVerb(tokens: readonly Token[], at: number): number | null {
   return verb && VERBAL.test(verb.pos) && verb.text.toLowerCase() === verb.lemma ? next : null;
 }
 
+/** "never worked for", "no longer lives in": without the adverb, the opposite would be stated. */
+function denialBefore(tokens: readonly Token[], at: number): string {
+  const adverb = tokens[at - 1]?.text.toLowerCase() ?? '';
+  if (adverb === 'longer' && /^no$/i.test(tokens[at - 2]?.text ?? '')) return 'no longer ';
+  return DENYING.test(adverb) ? `${adverb} ` : '';
+}
+
 /** "was built", "has not agreed to finance", "grew up": one verb phrase. */
 function readVerb(tokens: readonly Token[], start: number): { verb: Verb; to: number } {
   let to = start;
   for (let at = start + 1; at < tokens.length; at++) {
     const { pos, text } = tokens[at]!;
-    if (VERBAL.test(pos)) to = at;
+    if (VERBAL.test(pos) && !beginsVerb(tokens[at - 1]!, tokens[at]!)) to = at;
     else if (pos !== 'ADV' && !(pos === 'PART' && /^(to|not|n['’]t)$/i.test(text))) break;
   }
   const particle = tokens[to + 1];
@@ -105,12 +123,32 @@ function readVerb(tokens: readonly Token[], start: number): { verb: Verb; to: nu
     particle && PARTICLE.test(particle.text) && (particle.text !== 'over' || /^(take|hand)$/.test(tokens[to]!.lemma));
   const last = tokens[to]!;
   if (hasParticle && after) to += 1;
-  const words = tokens
+  let words = tokens
     .slice(start, to + 1)
-    .filter(({ pos, text }) => pos !== 'ADV' || PARTICLE.test(text) || /^(not|never)$/i.test(text))
+    .filter(({ pos, text }) => pos !== 'ADV' || PARTICLE.test(text) || DENYING.test(text))
     .map(({ text }) => text.toLowerCase())
     .join(' ');
-  return { verb: { kind: 'verb', words, lemma: last.lemma, form: formOf(tokens[start]!), preposition: '' }, to };
+  // "is not married to", "isn't the son of"
+  const denial = tokens[to + 1]?.text.toLowerCase() ?? '';
+  if (denial === 'never') words += ' never';
+  else if (DENIAL.test(denial)) words += ' not';
+  return {
+    verb: {
+      kind: 'verb',
+      words: words.replace(/^wo(?= n['’]t)/, 'will').replace(/ n['’]t\b/, ' not'),
+      lemma: last.lemma,
+      form: formOf(tokens[start]!),
+      preposition: '',
+    },
+    to,
+  };
+}
+
+/** "The ship that Olsen built sank", "The house where Ibsen lived is": after a full verb, a finite verb is that of another clause. */
+function beginsVerb(last: Token, { text, pos, lemma }: Token): boolean {
+  const word = text.toLowerCase();
+  if (last.pos !== 'VERB' || word === lemma) return false;
+  return pos === 'AUX' ? !/^(been|being|having)$/.test(word) : ONLY_PAST.test(word) || word.endsWith('s');
 }
 
 function formOf({ text, pos, lemma }: Token): Verb['form'] {
@@ -128,7 +166,7 @@ function markOf(tokens: readonly Token[], at: number, last: Phrase | undefined):
   if (/^[;:]$/.test(word)) return { kind: 'break', word };
   if (pos === 'CCONJ') return { kind: 'and', word };
   const isAfterNoun = last?.kind === 'noun' || last?.kind === 'comma' || last?.kind === 'relative';
-  if (RELATIVE.test(word) && pos !== 'SCONJ' && isAfterNoun) return { kind: 'relative', word };
+  if (((RELATIVE.test(word) && pos !== 'SCONJ') || word === 'where') && isAfterNoun) return { kind: 'relative', word };
   if (SUBORDINATE.test(word) || (pos === 'SCONJ' && RELATIVE.test(word))) return { kind: 'that', word };
   return null;
 }

@@ -13,10 +13,18 @@ export interface ProseBlock {
 
 /** Tokens that are not words: addresses, base64, minified code. The tagger takes quadratic time for them. */
 const LONG_TOKEN = /\S{60,}/g;
+/** Soft hyphens, and spaces and joiners without width. */
+const INVISIBLE = /\u00ad|[\u200b-\u200d\u2060\ufeff]/gu;
 const FENCE = /^\s{0,3}(```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}\s+/;
 const LIST_ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s+/;
 const ROW = /^[^:;]{1,60}: /;
+/** Cells between bars, tabs or commas without a space. */
+const CELLS = /\S\s*[|\t].*\S|^[^,]*,[^\s,][^,]*(,[^\s,][^,]*)+$/;
+/** The share of the width that a line of wrapped text has at least: letters are not equally wide. */
+const RAGGED = 0.75;
+/** Characters of the longest line of an address or a signature. Text is not wrapped as narrowly. */
+const NARROW = 40;
 /** Code of Markdown, constants (`MAX_SIZE`), names of variables, calls and files. */
 const CODE =
   /\u0001[^\u0001\u0002\n]*\u0002|`[^`\n]{1,59}`|xcodespanx|\b[a-zA-Z\d]+(?:_+[a-zA-Z\d]+)+\b|\b[a-zA-Z]\w*\(\)|\b[a-z]\w+\.[a-z]\w+\b(?:\(\))?/g;
@@ -28,7 +36,7 @@ const CODE =
 export function readBlocks(text: string, known: readonly TextRange[] = []): ProseBlock[] {
   const blocks: string[][] = [[]];
   let fence: string | undefined;
-  for (const line of markCode(text, known).replace(LONG_TOKEN, ' ').split('\n')) {
+  for (const line of inOneForm(markCode(text, known)).replace(LONG_TOKEN, ' ').split('\n')) {
     const mark = FENCE.exec(line)?.[1];
     if (mark && (fence === undefined || fence === mark)) {
       fence = fence === undefined ? mark : undefined;
@@ -39,8 +47,28 @@ export function readBlocks(text: string, known: readonly TextRange[] = []): Pros
     else if (LIST_ITEM.test(line)) blocks.push([line.replace(LIST_ITEM, '')]);
     else blocks.at(-1)!.push(line);
   }
-  return blocks.flatMap((lines) => (isTable(lines) ? lines : [lines.join(' ')])).flatMap(withoutMarks);
+  return blocks.flatMap(joinLines).flatMap(withoutMarks);
 }
+
+/** Joins the lines that were wrapped. A line that had room for the next word ends on purpose: an address, a row, a signature. */
+function joinLines(lines: string[]): string[] {
+  if (isTable(lines)) return lines;
+  const width = lines.reduce((widest, line) => Math.max(widest, line.trim().length), 0);
+  const isAddress = width < NARROW && lines.every((line) => /^\s*\P{Ll}/u.test(line));
+  const least = isAddress ? Number.POSITIVE_INFINITY : width * RAGGED;
+  const parts: string[] = [];
+  lines.forEach((line, at) => {
+    const before = lines[at - 1]?.trim() ?? '';
+    const word = /^\s*(\p{Lu}\S*)/u.exec(line)?.[1];
+    const isBroken = at > 0 && word !== undefined && before.length + 1 + word.length < least;
+    if (at === 0 || isBroken) parts.push(line);
+    else parts[parts.length - 1] += ` ${line}`;
+  });
+  return parts;
+}
+
+/** One spelling for each name: letters with their accents, and nothing invisible inside a word. */
+const inOneForm = (text: string) => text.normalize('NFC').replace(INVISIBLE, '');
 
 /** Leaves out the blocks of code, and puts marks around code within a line. */
 function markCode(text: string, code: readonly TextRange[]): string {
@@ -55,8 +83,9 @@ function markCode(text: string, code: readonly TextRange[]): string {
   return marked + text.slice(at);
 }
 
-/** Lines like "Name: value" are rows of a table. */
-const isTable = (lines: string[]) => lines.filter((line) => ROW.test(line)).length > lines.length / 2;
+/** Lines like "Name: value" or "name | value" are rows of a table. */
+const isTable = (lines: string[]) =>
+  [ROW, CELLS].some((row) => lines.filter((line) => row.test(line.trim())).length > lines.length / 2);
 
 /** A line of a program: it ends like a statement, or has more signs than prose has. */
 function isCode(line: string): boolean {

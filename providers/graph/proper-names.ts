@@ -11,8 +11,13 @@ const EVENT = /^(fair|cup|day|championships?|open|games)$/i;
 const DAY_OR_MONTH =
   /^(january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday)$/i;
 
+/** Words between the names of a person or a place: "Frankfurt am Main". */
+export const PARTICLE =
+  /^(de|van|von|vom|zu|der|den|ter|ten|la|le|las|los|del|della|di|da|do|dos|du|des|the|el|al|ibn|bin|am|upon|sur|av|af)$/;
+
 /** A proper noun with a capital letter; the tagger alone mistakes some words for names. */
-export const isName = (token: Token | undefined) => token?.pos === 'PROPN' && /^\p{Lu}/u.test(token.text);
+export const isName = (token: Token | undefined) =>
+  token?.pos === 'PROPN' && /^(\p{Ll}{1,4}['’])?\p{Lu}/u.test(token.text);
 
 /** "a Token", "each Client": an article shows a common noun. */
 export const isCommon = (tokens: readonly Token[], at: number) =>
@@ -40,7 +45,11 @@ export function readName(
       goesOn &&
       !DAY_OR_MONTH.test(tokens[to]!.text) &&
       (next.text !== 'of' || mayHaveOf(tokens, start, to)) &&
-      /^(of|&|de|van|von|der|la|del|di|da|the|el|al|ibn|bin)$/.test(next.text);
+      (next.text === 'of' || next.text === '&' || PARTICLE.test(next.text));
+    // "Ursula von der Leyen", "Robin van den Berg"
+    const second = tokens[to + 2]?.text ?? '';
+    const joinsTwice =
+      PARTICLE.test(next.text) && PARTICLE.test(second) && isName(tokens[to + 3]) && !startsDate(to + 3);
     const isPrize = next.text === 'in' && goesOn && /^(prize|award|medal)$/i.test(tokens[to]!.text);
     const owns =
       /^['’]s$/.test(next.text) &&
@@ -50,6 +59,7 @@ export function readName(
     const isPlural = /^['’]$/.test(next.text) && next.joined && goesOn && isCommonPlural(tokens[to]!.text);
     if (isName(next) || (LEGAL_FORM.test(next.text) && /^[A-Z]/.test(next.text))) to += 1;
     else if (joins || owns || isPrize || isPlural) to += 2;
+    else if (joinsTwice) to += 3;
     else break;
   }
   const number = tokens[to + 1];
@@ -67,10 +77,14 @@ export function readName(
       ? 'concept'
       : typeOf(name, isHolding(tokens, from - 2) ? undefined : tokens[from - 1]?.text);
   const doubtful = start === 0 && from === to && type === 'name' && !showsName(tokens, to);
-  const title = from > start ? { title: textOf(tokens, start, from - 1).toLowerCase() } : {};
+  const title = from > start ? { title: inSmallLetters(textOf(tokens, start, from - 1)) } : {};
   const hasArticle = /^the$/i.test(tokens[start - 1]?.text ?? '');
   return { mention: { name: isNoise(name) ? '' : name, type, from, doubtful, hasArticle, ...title }, to };
 }
+
+/** "US President": an abbreviation keeps its capital letters. */
+const inSmallLetters = (title: string) =>
+  title.replace(/\S+/g, (word) => (/^\p{Lu}{2,}$/u.test(word) ? word : word.toLowerCase()));
 
 /** "a stake in Engie", "invested in Klarna": no place. */
 const isHolding = (tokens: readonly Token[], at: number) =>
@@ -117,7 +131,8 @@ const isNamedAfterPerson = (name: string) =>
 function mayHaveOf(tokens: readonly Token[], from: number, to: number): boolean {
   const type = classifyName(textOf(tokens, from, to), undefined);
   const isTheName = type === 'name' && /^the$/i.test(tokens[from - 1]?.text ?? '');
-  return type === 'organization' || isTheName || (from === to && type !== 'person');
+  // "Joan of Arc", "Märtha of Sweden"
+  return type === 'organization' || isTheName || from === to;
 }
 
 function isNoise(name: string): boolean {

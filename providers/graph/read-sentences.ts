@@ -1,7 +1,9 @@
 import type { TextRange } from '../../domain/text-ranges.js';
 import { CODE_WORD, type ProseBlock, readBlocks } from './plain-prose.js';
+import { PARTICLE } from './proper-names.js';
 import { repairTags } from './repair-tags.js';
 import { type Sentence, type Token, tag } from './tagger.js';
+import { usualTag } from './vocabulary.js';
 
 /** A word with a capital letter inside a sentence. */
 const NAME_INSIDE = /(?<=[\p{Ll},] )\p{Lu}\p{L}+/gu;
@@ -14,13 +16,14 @@ const MAX_TOKENS = 120;
  * @param code the parts of the text that are known to be code
  */
 export function readSentences(text: string, code?: readonly TextRange[]): Sentence[] {
-  const names = new Set(text.match(NAME_INSIDE));
+  const names = new Set(text.normalize('NFC').match(NAME_INSIDE));
   return readBlocks(text, code).flatMap((block) => sentencesOf(block, names));
 }
 
 function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Sentence[] {
   let next = 0;
   const sentences = tag(text).flatMap(splitAtLegalForm);
+  const isForeign = isOtherLanguage(sentences);
   return sentences.flatMap((tagged) => {
     const original = tagged.text.replaceAll(CODE_WORD, () => code[next++] ?? '');
     if (tagged.tokens.length > MAX_TOKENS) return [];
@@ -29,8 +32,16 @@ function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Se
     const known = sentence.dates
       .filter((range) => !namesEvent(tokens, ...range))
       .map(([from, to]) => withYear(tokens, ...withoutPreposition(tokens, from, to)));
-    return [{ text: original, tokens, dates: [...known, ...years(tokens, known)] }];
+    return [{ text: original, tokens, dates: [...known, ...years(tokens, known)], isForeign }];
   });
+}
+
+/** Of an English text, the model knows nearly all words in small letters; of German or Spanish, about half. */
+function isOtherLanguage(sentences: readonly Sentence[]): boolean {
+  const words = sentences.flatMap(({ tokens }) =>
+    tokens.filter(({ text }) => /^\p{Ll}{2,59}$/u.test(text) && text !== CODE_WORD && !PARTICLE.test(text)),
+  );
+  return words.length > 3 && words.filter(({ text }) => usualTag(text) === '').length >= 0.4 * words.length;
 }
 
 /** "bought Acme Corp. Anna Berg left": to the library, the full stop belongs to the short form and ends no sentence. */
@@ -89,7 +100,10 @@ function joinHyphens({ text, tokens, dates }: Sentence): Sentence {
     const isHyphen = token.text === '-' && token.joined && /^\p{L}/u.test(tokens[index + 1]?.text ?? '');
     const isPart = previous?.text === '-' && token.joined && last?.text.endsWith('-');
     // The tagger cuts "Kosanović" before a letter that it does not know.
-    const isCut = token.joined && /^(?![a-z])\p{L}/iu.test(token.text);
+    const isCut =
+      token.joined &&
+      (/^(?![a-z])\p{L}/iu.test(token.text) ||
+        (/(?![a-z])\p{L}$/iu.test(last?.text ?? '') && /^\p{L}/u.test(token.text)));
     if (last && /\p{L}-?$/u.test(last.text) && ((isHyphen && tokens[index + 1]!.joined) || isPart || isCut)) {
       const isName =
         /^(\p{Ll}['’])?[^\p{Ll}]/u.test(token.text) &&
@@ -97,7 +111,7 @@ function joinHyphens({ text, tokens, dates }: Sentence): Sentence {
       joined[joined.length - 1] = {
         text: last.text + token.text,
         lemma: last.text.toLowerCase() + token.lemma,
-        pos: isName ? 'PROPN' : token.pos === 'NOUN' ? 'NOUN' : 'ADJ',
+        pos: isName || (isCut && /^\p{Lu}/u.test(last.text)) ? 'PROPN' : token.pos === 'NOUN' ? 'NOUN' : 'ADJ',
         joined: last.joined,
       };
     } else joined.push({ ...token });

@@ -37,6 +37,10 @@ export function relationOf(phrases: readonly Phrase[], clause: Clause, at: numbe
       before.preposition === 'of'
     )
       return null;
+    if (isListed && isGapped(phrases, clause, at)) return verb;
+    // "created Linux in 1991 and Git in 2005"
+    const isAfterDate = clause.latest?.entity?.type === 'date' && noun.entity?.type !== 'date';
+    if (isListed && isAfterDate && clause.named) return clause.named.relation;
     if (isListed && clause.relation !== '') return clause.relation;
     return noun.determiner === 'no' ? `${verb} no` : verb;
   }
@@ -58,6 +62,18 @@ export function relationOf(phrases: readonly Phrase[], clause: Clause, at: numbe
   if (!isOfNoun && !isNested) return clause.predicate === '' ? withObject(own, head, noun) : `${own} ${preposition}`;
   const base = clause.relation === '' ? verb : clause.relation;
   return `${base} ${head.words} ${preposition}`;
+}
+
+/** "bought Fitbit for $2 billion and Looker for $3 billion": another object, with another of what follows the first. */
+function isGapped(phrases: readonly Phrase[], clause: Clause, at: number): boolean {
+  const [noun, before] = [phrases[at] as Noun, phrases[at - 2]];
+  if (!clause.hasObject || before?.kind !== 'noun' || before.preposition === '') return false;
+  if (noun.entity?.type === before.entity?.type || clause.named?.noun.entity?.type === noun.entity?.type) return false;
+  for (let next = at + 1; ; next++) {
+    const phrase = phrases[next];
+    if (phrase?.kind !== 'noun' || phrase.preposition === '') return false;
+    if (phrase.preposition === before.preposition) return true;
+  }
 }
 
 /** "added support for": an object that is no entity is part of what is said. */

@@ -1,5 +1,6 @@
-import { OFFICE } from './classify-name.js';
+import { OFFICE, TITLE_END, TITLE_WORD } from './classify-name.js';
 import { CODE_WORD } from './plain-prose.js';
+import { PARTICLE } from './proper-names.js';
 import type { Token } from './tagger.js';
 import {
   canBePluralVerb,
@@ -14,6 +15,8 @@ import {
 const MODAL = /^(will|would|can|could|shall|should|may|might|must|'ll)$/i;
 const ARTICLE = /^(the|a|an|every|each|no|its|their|his|our|my|your)$/i;
 const POINTS_BACK = /^(which|who|that|it|he|she)$/i;
+const VERBAL = /^(VERB|AUX)$/;
+const isVerbal = ({ pos }: Token) => VERBAL.test(pos);
 const CAPITAL = /^\p{Lu}/u;
 
 /**
@@ -22,10 +25,14 @@ const CAPITAL = /^\p{Lu}/u;
  */
 export function repairTags(tokens: Token[], names: ReadonlySet<string>): Token[] {
   const isTitle = inCapitals(tokens);
+  const isLoud = !tokens.some(({ text }) => /^\p{Lu}\p{Ll}/u.test(text));
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at]!;
-    if (token.text === CODE_WORD) token.pos = 'X';
+    if (isParticle(tokens, at)) token.pos = 'ADP';
+    else if (token.text === CODE_WORD) token.pos = 'X';
     else if (isConstant(token)) token.pos = 'X';
+    // "| Lena Koch | SAP |"
+    else if (isTitle && /^\p{Lu}{2,}$/u.test(token.text) && !isLoud) token.pos = 'PROPN';
     else if (CAPITAL.test(token.text) && !isTitle)
       token.pos = at === 0 ? firstWord(tokens, names) : capitalised(tokens, at);
     else token.pos = smallWord(tokens, at);
@@ -37,8 +44,20 @@ export function repairTags(tokens: Token[], names: ReadonlySet<string>): Token[]
   return tokens;
 }
 
+/** "Maria do Carmo", "Frankfurt am Main", but not "I am Anna" */
+const isParticle = (tokens: readonly Token[], at: number) =>
+  PARTICLE.test(tokens[at]!.text) &&
+  [at - 1, at + 1].every((beside) => /^\p{Lu}\p{Ll}/u.test(tokens[beside]?.text ?? '')) &&
+  /^(VERB|AUX|NOUN)$/.test(tokens[at]!.pos);
+
 /** A heading in capitals: there, a capital letter shows no name. */
 function inCapitals(tokens: readonly Token[]): boolean {
+  // "Apple CEO Tim Cook visited Shanghai." is a sentence.
+  if (
+    /^[.?!]$/.test(tokens.at(-1)?.text ?? '') &&
+    tokens.some(({ text, pos }) => VERBAL.test(pos) && /^\p{Ll}/u.test(text))
+  )
+    return false;
   const words = tokens.filter(({ text }) => /^\p{L}/u.test(text));
   return words.length > 3 && words.filter(({ text }) => CAPITAL.test(text)).length > 0.8 * words.length;
 }
@@ -50,9 +69,14 @@ const isConstant = ({ text }: Token) =>
 /** The first word has a capital letter anyway: "Shares in", "Captain Aas", "Rubber barons" begin with common words. */
 function firstWord(tokens: readonly Token[], names: ReadonlySet<string>): string {
   const [{ text, pos }, next] = tokens as [Token, Token | undefined];
+  if (TITLE_WORD.test(text) && TITLE_END.test(next?.text ?? '') && CAPITAL.test(next!.text)) return 'PROPN';
   // "Doctors Without Borders"
   const beginsName = next !== undefined && CAPITAL.test(next.text) && usualTag(next.text) === 'ADP';
-  const isKnownName = names.has(text) || /^\p{Lu}{2,}$/u.test(text) || beginsName;
+  const isKnownName =
+    names.has(text) ||
+    /^\p{Lu}{2,}$/u.test(text) ||
+    beginsName ||
+    (next !== undefined && PARTICLE.test(next.text) && !/^(the|do|am)$/.test(next.text));
   if (isKnownName && /^(NOUN|VERB|ADJ|X)$/.test(pos)) return 'PROPN';
   // "Oracle bought Sun": a common noun would have an article.
   if (pos === 'NOUN' && next?.pos === 'VERB' && needsActor(next.lemma) && !isPlural(text)) return 'PROPN';
@@ -65,19 +89,38 @@ function firstWord(tokens: readonly Token[], names: ReadonlySet<string>): string
 }
 
 /** "William, Duke of Normandy", "Julia Steiner, Head of Sales" */
-const isOffice = (text: string, next: Token | undefined) => next?.text === 'of' && OFFICE.test(text);
+function isOffice(tokens: readonly Token[], at: number): boolean {
+  const { text } = tokens[at]!;
+  // "Prime Minister of", "Vice President of"
+  if (TITLE_WORD.test(text) && TITLE_END.test(tokens[at + 1]?.text ?? '')) return tokens[at + 2]?.text === 'of';
+  return tokens[at + 1]?.text === 'of' && OFFICE.test(text);
+}
+
+/** "Elizabeth I was", "Queen Isabella I and", but not "In Paris I was" */
+function isNumeral(tokens: readonly Token[], at: number): boolean {
+  const start = tokens.findLastIndex(({ pos }, index) => index < at && pos !== 'PROPN');
+  if (start === at - 1) return false;
+  return !/^(VERB|AUX|ADV)$/.test(tokens[at + 1]?.pos ?? '') || start === -1;
+}
 
 /** In the middle of a sentence, a capital letter shows a name: "SAP", "Elgin Watch". */
 function capitalised(tokens: readonly Token[], at: number): string {
   const { text, pos } = tokens[at]!;
   const before = tokens[at - 1]!;
-  if (isOffice(text, tokens[at + 1]) && before.pos !== 'PROPN' && before.text !== 'The') return 'NOUN';
+  if (text === 'I') return isNumeral(tokens, at) ? 'PROPN' : pos;
+  if (/^C[A-Z]O$/.test(text) && isRole(text)) return 'NOUN';
+  if (isOffice(tokens, at) && before.pos !== 'PROPN' && before.text !== 'The') return 'NOUN';
   const isPartOfName = pos === 'DET' && text !== 'The' && tokens[at + 1]?.pos === 'PROPN';
   // "the Thirty Years' War"
   const isNumberOfName = pos === 'NUM' && /^\p{Lu}\p{Ll}/u.test(text) && CAPITAL.test(tokens[at + 1]?.text ?? '');
   if (isPartOfName || isNumberOfName) return 'PROPN';
   // "Helsinki-based"
-  if (/-\p{Ll}+$/u.test(text)) return pos;
+  const ending = /-(\p{Ll}+)$/u.exec(text)?.[1];
+  const next = tokens[at + 1];
+  // "Kim Jong-un", "Ban Ki-moon visited"
+  const isPartOfPerson =
+    before.pos === 'PROPN' && (!next || !/^(NOUN|ADJ|PROPN)$/.test(next.pos) || canBeVerb(next.text));
+  if (ending !== undefined && !isPartOfPerson && usualTag(ending) !== '') return pos;
   const opensQuote = /^["“”‘'(:]$/.test(before.text) || /^(PRON|DET|NUM)$/.test(pos) || text.length < 2;
   return opensQuote || (pos === 'ADJ' && before.pos !== 'PROPN' && tokens[at + 1]?.pos !== 'PROPN') ? pos : 'PROPN';
 }
@@ -86,6 +129,8 @@ function smallWord(tokens: readonly Token[], at: number): string {
   const { text, pos, lemma } = tokens[at]!;
   const [before, next] = [tokens[at - 1], tokens[at + 1]];
   if (!before) return pos;
+  // "the Palme d'Or"
+  if (before.pos === 'PROPN' && /^\p{Ll}{1,4}['’]\p{Lu}/u.test(text)) return 'PROPN';
   // "suppliers including Acme"
   if (/^(including|regarding|concerning)$/.test(text) && before.pos !== 'AUX') return 'ADP';
   // "on floating islands"
@@ -103,6 +148,12 @@ function smallWord(tokens: readonly Token[], at: number): string {
     const isOnlyVerb = /^(PROPN|DET|PRON|ADP)$/.test(next?.pos ?? '') && !hasVerb(tokens, at);
     if (next?.pos === 'PUNCT' || isOnlyVerb) return 'VERB';
   }
+  // "might have married Tom"
+  if (pos === 'ADJ' && /ed$/.test(text) && before.pos === 'AUX' && before.lemma === 'have' && next?.pos !== 'NOUN')
+    return 'VERB';
+  // "Guinevere, the daughter of Leodegrance, married Arthur"
+  const isAfterAside = before.text === ',' && tokens[0]!.pos === 'PROPN' && !tokens.slice(0, at).some(isVerbal);
+  if (pos === 'ADJ' && /ed$/.test(text) && isAfterAside && next?.pos === 'PROPN') return 'VERB';
   // "became part of", "resigned as chief executive"
   if (text === 'part' && next?.text === 'of') return 'NOUN';
   const leadsNoun =
@@ -112,6 +163,9 @@ function smallWord(tokens: readonly Token[], at: number): string {
   if (pos === 'DET' && text === 'that' && /^(NOUN|PROPN)$/.test(before.pos) && canBeVerb(next?.text ?? ''))
     return 'PRON';
   if (pos !== 'VERB') return pos;
+  // "a privately held company"
+  const isModified = before.pos === 'ADV' && /^(a|an|the)$/i.test(tokens[at - 2]?.text ?? '');
+  if (isModified && next && /^(NOUN|ADJ|PROPN)$/.test(next.pos)) return 'ADJ';
   const isNominal = isAfterArticle || (before.pos === 'ADJ' && ARTICLE.test(tokens[at - 2]?.text ?? ''));
   if (isNominal)
     return next && /^(NOUN|ADJ|PROPN)$/.test(next.pos) && (isAfterArticle || text !== lemma) ? 'ADJ' : 'NOUN';
@@ -138,9 +192,15 @@ function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
     POINTS_BACK.test(before.text) ||
     isSingular(before) ||
     isOnlyVerb;
+  // "Orbis designs and builds satellites"
+  const isFirstOfTwo =
+    next?.pos === 'CCONJ' &&
+    (before.pos === 'PROPN' || (isSingular(before) && ARTICLE.test(tokens[at - 2]?.text ?? ''))) &&
+    /^(DET|ADJ|NOUN|PROPN|ADP)$/.test(tokens[at + 3]?.pos ?? '') &&
+    canBeVerb(tokens[at + 2]?.text ?? '');
   const mayLead =
     next !== undefined &&
-    (/^(DET|ADP|PRON|PROPN|NUM|SCONJ|ADJ|ADV)$/.test(next.pos) || next.text === 'to' || isRelativeEnd);
+    (isFirstOfTwo || /^(DET|ADP|PRON|PROPN|NUM|SCONJ|ADJ|ADV)$/.test(next.pos) || next.text === 'to' || isRelativeEnd);
   // "The country exports coffee"
   const isPredicate = isSingular(before) && ARTICLE.test(tokens[at - 2]?.text ?? '') && next?.pos === 'NOUN';
   const fits = isObject || isLast || isPredicate || (mayFollow && mayLead);
@@ -153,7 +213,7 @@ function isHiddenVerb(tokens: readonly Token[], at: number): boolean {
     const mayBeListed = tokens[at - 3]?.pos === 'VERB';
     const isObjectBefore = isSingular(conjunct) && !mayBeListed;
     return conjunct?.pos === 'PROPN' || /^(it|them|him|her)$/.test(conjunct?.text ?? '') || isObjectBefore
-      ? !hasVerb(tokens, at) && tokens.slice(0, at).some(({ pos, text }) => pos === 'VERB' && text.endsWith('s'))
+      ? !hasVerb(tokens, at) && tokens.slice(0, at).some(({ pos, text }) => VERBAL.test(pos) && text.endsWith('s'))
       : false;
   }
   return !hasVerb(tokens, at);
@@ -171,7 +231,8 @@ function isHiddenPluralVerb(tokens: readonly Token[], at: number): boolean {
   if (before.pos !== 'PROPN' && !isBare) return false;
   if (isBare)
     return canBePluralVerb(tokens[at]!.text) && tokens[at]!.text === tokens[at]!.lemma && !hasVerb(tokens, at);
-  if (next.pos === 'ADP') return false;
+  // "Anna and Tom work for Nestlé.", but not "Shares of Toyota and Panasonic trade in Tokyo"
+  if (next.pos === 'ADP' && tokens.some(isVerbal)) return false;
   const subject = tokens.slice(0, at);
   const isPlural = subject.some(({ pos, text, lemma }) => pos === 'CCONJ' || (pos === 'NOUN' && text !== lemma));
   return isPlural && canBePluralVerb(tokens[at]!.text) && !hasVerb(tokens, at);
@@ -181,7 +242,11 @@ function isHiddenPluralVerb(tokens: readonly Token[], at: number): boolean {
 function isSecondVerb(tokens: readonly Token[], at: number): boolean {
   const [conjunct, before, token, next] = [tokens[at - 2], tokens[at - 1], tokens[at]!, tokens[at + 1]];
   if (!conjunct || !before || !next || CAPITAL.test(token.text)) return false;
-  if (before.text === ',' && next.pos === 'ADP')
+  // "manufactures and markets medicines"
+  if (before.pos === 'CCONJ' && conjunct.pos === 'VERB' && /[^s]s$/.test(conjunct.text) && canBeVerb(token.text))
+    return true;
+  // "rises in Germany, forms the border with"
+  if (before.text === ',' && (/^(ADP|DET)$/.test(next.pos) || next.text === 'part'))
     return canBeVerb(token.text) && tokens.slice(0, at).some(({ pos, text }) => pos === 'VERB' && /[^s]s$/.test(text));
   const isBase = token.text === token.lemma && canBePluralVerb(token.text);
   if (before.pos !== 'CCONJ' || !isBase || !tokens.slice(0, at).some(({ text }) => MODAL.test(text))) return false;

@@ -35,7 +35,7 @@ export class Discourse {
     const describing = new Set(descriptions.filter(({ by, name }) => by !== name).map(({ by }) => by.from));
     const listAt = new Map(lists.map((list) => [list.at(-1)!.from, list]));
     for (const noun of nouns) {
-      const { role, clause } = roleAt.get(noun.from) ?? { role: 'oblique', clause: -1 };
+      const { role, clause, isEarly } = roleAt.get(noun.from) ?? { role: 'oblique', clause: -1 };
       const { possessor } = noun;
       if (possessor?.pronoun === 'their') this.resolveTheir(possessor, clause, noun.noun);
       else if (possessor && !possessor.entity)
@@ -45,7 +45,7 @@ export class Discourse {
         noun.group = this.resolveGroup(noun, clause, role);
         noun.entity = this.resolve(noun, clause, role) ?? noun.entity;
       }
-      this.add(noun, role, clause);
+      this.add(noun, role, clause, isEarly);
       this.addGroup(noun.group ?? joined(listAt.get(noun.from), roleAt), role, clause);
     }
     this.describePredicates(roles);
@@ -67,7 +67,7 @@ export class Discourse {
     if (group && group.length > 1) this.participants.add({ group, role, clause, isPlural: true });
   }
 
-  private add(noun: Noun, role: Role['role'], clause: number): void {
+  private add(noun: Noun, role: Role['role'], clause: number, isEarly = false): void {
     const { entity, possessor, isName } = noun;
     // "the Norwegians", "the British"
     const isPeople = isName && !entity && noun.determiner === 'the';
@@ -78,7 +78,8 @@ export class Discourse {
     // "its largest tributary" is not what "it" means later.
     const isOwned = possessor !== null && !isName;
     const isPlace = role === 'oblique' && LOCATIVE.test(noun.preposition);
-    if (!noun.group) this.participants.add({ entity: isOwned ? null : entity, role, clause, isPlural, isPlace });
+    if (!noun.group)
+      this.participants.add({ entity: isOwned ? null : entity, role, clause, isPlural, isPlace, isEarly });
     this.introduce(noun, role);
     if (entity) this.names.learn(entity, { isName, isSubject: role === 'subject' });
   }
@@ -128,7 +129,12 @@ export class Discourse {
 
   private ofPronoun(pronoun: string, clause: number, mayBeSubject: boolean, owned: string): Mention | null {
     if (/^(she|her|he|his|him)$/.test(pronoun))
-      return this.ofPerson(/^(she|her)$/.test(pronoun) ? 'female' : 'male', clause, mayBeSubject);
+      return this.ofPerson(
+        /^(she|her)$/.test(pronoun) ? 'female' : 'male',
+        clause,
+        mayBeSubject,
+        /^s?he$/.test(pronoun),
+      );
     if (pronoun === 'whose') return this.participants.last?.entity ?? null;
     if (!/^(it|its)$/.test(pronoun)) return null;
     if (pronoun === 'its' && OWNED_BY_ORGANIZATIONS.test(owned)) return this.ofOrganization(clause, mayBeSubject);
@@ -142,8 +148,9 @@ export class Discourse {
     return this.participants.find(fits, clause, mayBeSubject);
   }
 
-  private ofPerson(gender: Gender, clause: number, mayBeSubject: boolean): Mention | null {
-    const fits = ({ entity, role }: Participant) => this.names.isPerson(entity, gender, role === 'subject');
+  private ofPerson(gender: Gender, clause: number, mayBeSubject: boolean, isSubject: boolean): Mention | null {
+    const fits = ({ entity, role, isEarly }: Participant) =>
+      !(isEarly && isSubject) && this.names.isPerson(entity, gender, role === 'subject');
     const entity = this.participants.find(fits, clause, mayBeSubject);
     if (!entity || this.isDoubtful(entity, gender)) return null;
     this.names.learnGender(entity, gender);
@@ -171,4 +178,5 @@ function joined(list: readonly Noun[] | undefined, roleAt: ReadonlyMap<number, R
 }
 
 /** "the company", "the Danish company", "the Munich-based company" */
-const isUnspecific = ({ words, noun }: Noun) => words === noun || /^\p{Lu}[\p{L}-]+ \p{Ll}+$/u.test(words);
+const isUnspecific = ({ words, noun, isDefined }: Noun) =>
+  !isDefined && (words === noun || /^\p{Lu}[\p{L}-]+ \p{Ll}+$/u.test(words));

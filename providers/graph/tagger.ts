@@ -24,6 +24,8 @@ export interface Sentence {
   tokens: Token[];
   /** Token ranges [from, to] of dates. */
   dates: [number, number][];
+  /** In a language that the model does not know: its tags mean nothing. */
+  isForeign?: boolean;
 }
 
 /** Splits a text into sentences of tagged tokens. */

@@ -324,3 +324,94 @@ describe('paragraphs that were labelled by hand and held out', () => {
     expect(recall(total)).toBeGreaterThanOrEqual(0.8);
   });
 });
+
+describe('what is not so', () => {
+  test('a denial goes with its verb, and what is denied of a name is not stated', () => {
+    expect(stated('Anna Berg never worked for Shell. She no longer lives in Oslo.')).toEqual([
+      'Anna Berg | never worked for | Shell',
+      'Anna Berg | no longer lives in | Oslo',
+    ]);
+    expect(stated("Acme Corp is not a subsidiary of Globex Ltd. Anna Berg isn't married to Tom Farrow.")).toEqual([
+      'Acme Corp | is not subsidiary of | Globex Ltd',
+      'Anna Berg | is not married to | Tom Farrow',
+    ]);
+    expect(stated('Neither Anna Berg nor Tom Farrow joined Spotify.')).toEqual([]);
+    expect(stated('Tom Farrow left Shell, not BP.')).toEqual(['Tom Farrow | left | Shell']);
+    expect(stated('It is not true that Anna Berg married Carlos Vega.')).toEqual([]);
+    expect(stated('Rumours that Daimler bought Tesla are false.')).toEqual([]);
+  });
+
+  test('who is accused of something has not done it, and who is thanked for it has', () => {
+    expect(stated('Lisa Berg accused Tom Farrow of stealing data from Acme Corp.')).toEqual([
+      'Lisa Berg | accused | Tom Farrow',
+    ]);
+    expect(stated('Anna Berg thanked Tom Farrow for joining Oxfam.')).toEqual([
+      'Anna Berg | thanked | Tom Farrow',
+      'Tom Farrow | joining | Oxfam',
+    ]);
+  });
+});
+
+describe('clauses beside each other', () => {
+  test('a relative clause ends where another verb follows', () => {
+    expect(stated('The ship that Henrik Olsen built sank off Bergen.')).toEqual([]);
+    expect(stated('Acme Corp, for which Lena Koch works, is based in Bonn.')).toEqual([
+      'Lena Koch | works for | Acme Corp',
+      'Acme Corp | is based in | Bonn',
+    ]);
+    expect(stated('The painting inspired a novel by Tracy Chevalier, which was published by HarperCollins.')).toEqual(
+      [],
+    );
+    expect(stated('Clara Holm taught in Frankfurt, where she died in 1896.')).toContain(
+      'Clara Holm | died in | Frankfurt',
+    );
+  });
+
+  test('a verb that is left out is that before', () => {
+    expect(stated('Anna Berg lives in Oslo and Tom Farrow in Bergen.')).toEqual([
+      'Anna Berg | lives in | Oslo',
+      'Tom Farrow | lives in | Bergen',
+    ]);
+    expect(stated('Linus Torvalds created Linux in 1991 and Git in 2005.')).toContain('Linus Torvalds | created | Git');
+    expect(stated('Google acquired Fitbit for $2.1 billion and Looker for $2.6 billion.')).toContain(
+      'Google | acquired | Looker',
+    );
+  });
+
+  test('"he" is not whom the words in front of it name', () => {
+    expect(stated('Thomas Sankara was a soldier. Born to Joseph Sankara, he attended the Lycée Ouezzin.')).toContain(
+      'Thomas Sankara | was born to | Joseph Sankara',
+    );
+  });
+});
+
+describe('names of many kinds', () => {
+  test('particles, numerals and letters of other alphabets are parts of a name', () => {
+    expect(stated('Ursula von der Leyen leads the European Commission.')).toEqual([
+      'Ursula von der Leyen | leads | European Commission',
+    ]);
+    expect(stated('Elizabeth I was born in Greenwich.')).toEqual(['Elizabeth I | was born in | Greenwich']);
+    expect(stated('Łukasz Kowalski works in Poznań.')).toEqual(['Łukasz Kowalski | works in | Poznań']);
+    expect(stated("Bong Joon-ho won the Palme d'Or.")).toEqual(["Bong Joon-ho | won | Palme d'Or"]);
+    expect(stated('Elena Popova is the CEO of Gazprom.')).toEqual(['Elena Popova | is CEO of | Gazprom']);
+  });
+
+  test('a company and its namesake are two', () => {
+    const text = 'BlackRock owns Siemens Energy. In May, Siemens sold Fluence.';
+    expect(stated(text)).toContain('Siemens | sold | Fluence');
+  });
+
+  test('the lines of an address and the rows of a table are not one sentence', () => {
+    const names = (text: string) => graphOf(text).entities.map(({ name }) => name);
+    expect(names('Kind regards\nBen Whitaker\nHead of Sales, Initech Ltd')).toContain('Ben Whitaker');
+    expect(names('Name | Company\nJohn Smith | Acme Corp\nMary Jones | Globex Ltd')).toContain('Mary Jones');
+  });
+
+  test('of another language, only the names are read', () => {
+    const text =
+      'Gabriel García Márquez nació en Aracataca. Estaba casado con Mercedes Barcha y trabajó para el periódico.';
+    const graph = graphOf(text);
+    expect(graph.entities.filter(({ type }) => type === 'concept')).toEqual([]);
+    expect(statedRelations(graph)).toEqual([]);
+  });
+});
