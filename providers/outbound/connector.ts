@@ -18,6 +18,11 @@ type Tls = OutboundClientOptions['tls'];
 
 /** A name server that does not respond is given up after about 2 × 2.5 s. */
 const QUERY = { timeout: 2500, tries: 2 };
+/**
+ * Lookups at a time. c-ares searches the 65,536 ids of DNS for a free one, and never ends when there is none: clients name up to a
+ * hundred hosts in a request, whose name servers may stay silent.
+ */
+const MAX_LOOKUPS = 4_000;
 /** For the socket alone, which may outlive its request and then serves the next one; behind a proxy, for the proxy's answer too. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long one of several addresses is tried before the next. Node's default of 250 ms is too short for distant receivers. */
@@ -31,8 +36,12 @@ const NEXT_ADDRESS_MS = 1_500;
 export function createLookup(servers?: string[]): Lookup {
   const resolver = new Resolver(QUERY);
   if (servers) resolver.setServers(servers);
+  let running = 0;
   return async (hostname) => {
+    if (running >= MAX_LOOKUPS) throw Object.assign(new Error('too many lookups'), { code: 'ETIMEOUT' });
+    running += 1;
     const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    running -= 1;
     const found = [ipv4, ipv6].flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (found.length === 0 && ipv4.status === 'rejected') throw ipv4.reason;
     return found;
