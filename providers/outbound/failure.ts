@@ -20,6 +20,10 @@ const KNOWN: Record<string, readonly [code: string, message: string]> = {
   ENETUNREACH: ['ENETUNREACH', 'network unreachable'],
   EADDRNOTAVAIL: ['EADDRNOTAVAIL', 'address not available'],
   UND_ERR_HEADERS_OVERFLOW: ['EPROTO', 'response has too many headers'],
+  // Two lengths, or a length beside chunks.
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: ['EPROTO', 'response is not valid HTTP'],
+  // The client asserts what its parser lets pass, such as the status 000.
+  ERR_ASSERTION: ['EPROTO', 'response is not valid HTTP'],
   UND_ERR_CLOSED: ['ECANCELED', 'cancelled'],
   UND_ERR_DESTROYED: ['ECANCELED', 'cancelled'],
   UND_ERR_ABORTED: ['EPROXY', 'the egress proxy refused the connection'],
