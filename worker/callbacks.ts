@@ -7,7 +7,12 @@ import {
   type FailureNotices,
   type OperatorReceiver,
 } from '../activities/webhooks/operator-callback.js';
-import { callbackPolicy, DAY_MS, INDEXING_DELIVERY_POLICY } from '../domain/webhooks/delivery-policy.js';
+import {
+  CALLBACK_DELIVERY_POLICY,
+  DAY_MS,
+  INDEXING_DELIVERY_POLICY,
+  withSchedule,
+} from '../domain/webhooks/delivery-policy.js';
 import { type CallbackEvent, OPERATOR_NOTICE } from '../domain/webhooks/events.js';
 import type { Config } from '../runtime/config.js';
 import type { WorkerDependencies } from './dependencies.js';
@@ -19,10 +24,9 @@ export function createCallbacks(
 ): Record<CallbackEvent, Callback> {
   const { crewSigningSecrets, crewHeaders, paymentSigningSecrets } = dependencies;
   const disableAfterDays = config.POSTBACK_WEBHOOK_DISABLE_AFTER_DAYS;
-  const policy = callbackPolicy(config.POSTBACK_CALLBACK_SCHEDULE_MS);
+  const policy = withSchedule(CALLBACK_DELIVERY_POLICY, config.POSTBACK_CALLBACK_SCHEDULE_MS);
   const webhookPolicy = {
-    ...INDEXING_DELIVERY_POLICY,
-    scheduleMs: config.POSTBACK_DELIVERY_SCHEDULE_MS,
+    ...withSchedule(INDEXING_DELIVERY_POLICY, config.POSTBACK_DELIVERY_SCHEDULE_MS),
     timeoutMs: config.POSTBACK_DELIVERY_TIMEOUT_MS,
   };
   return {

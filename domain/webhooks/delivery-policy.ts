@@ -35,13 +35,12 @@ export const CALLBACK_DELIVERY_POLICY: DeliveryPolicy = {
   finalReason: (status) => (status < 500 ? `The receiver responded with status ${status}, which is final.` : null),
 };
 
-/** The policy of callbacks with a schedule of its own, whose waits are not cut. */
-export function callbackPolicy(scheduleMs: readonly number[]): DeliveryPolicy {
-  return {
-    ...CALLBACK_DELIVERY_POLICY,
-    scheduleMs,
-    maxDelayMs: Math.max(CALLBACK_DELIVERY_POLICY.maxDelayMs, ...scheduleMs.map((ms) => Math.ceil(ms * 1.1))),
-  };
+/** A policy with a schedule of the operator's choice, whose waits are not cut. */
+export function withSchedule(policy: DeliveryPolicy, scheduleMs: readonly number[]): DeliveryPolicy {
+  const longest = Math.max(...scheduleMs);
+  // A schedule within the limit stays within it, also where the random change would make a wait longer.
+  const maxDelayMs = longest > policy.maxDelayMs ? Math.ceil(longest * 1.1) : policy.maxDelayMs;
+  return { ...policy, scheduleMs, maxDelayMs };
 }
 
 /** The receiver's response, or the reason why there is no response. */

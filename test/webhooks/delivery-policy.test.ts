@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import {
   type AttemptResult,
   CALLBACK_DELIVERY_POLICY,
-  callbackPolicy,
   INDEXING_DELIVERY_POLICY,
   judgeAttempt,
   parseRetryAfter,
+  withSchedule,
 } from '../../domain/webhooks/delivery-policy.js';
 
 const NOW = new Date('2026-03-01T12:00:00Z');
@@ -76,17 +76,22 @@ describe('a manual retry that fails', () => {
 });
 
 test('no wait of a job callback exceeds 30 seconds, whatever the random number', () => {
+  // As the worker makes it, from the setting's default.
+  const policy = withSchedule(CALLBACK_DELIVERY_POLICY, CALLBACK_DELIVERY_POLICY.scheduleMs);
   for (const random of [0, 0.5, 1]) {
     for (const failures of [0, 1, 2]) {
-      const verdict = judgeAttempt(CALLBACK_DELIVERY_POLICY, { error: 'connection reset' }, { failures }, NOW, random);
+      const verdict = judgeAttempt(policy, { error: 'connection reset' }, { failures }, NOW, random);
       expect(verdict).toMatchObject({ state: 'failed' });
       expect('delayMs' in verdict && verdict.delayMs).toBeLessThanOrEqual(30_000);
     }
   }
 });
 
-test('a longer schedule of callbacks is not cut to 30 seconds', () => {
-  const policy = callbackPolicy([2_000, 3_600_000]);
+test.each([
+  ['callbacks of jobs', CALLBACK_DELIVERY_POLICY, HOUR],
+  ['webhooks', INDEXING_DELIVERY_POLICY, 48 * HOUR],
+])('a longer schedule of %s is not cut', (_name, own, longest) => {
+  const policy = withSchedule(own, [2_000, longest]);
   const verdict = judgeAttempt(policy, { error: 'connection reset' }, { failures: 1 }, NOW, 1);
-  expect(verdict).toMatchObject({ state: 'failed', delayMs: 3_960_000 });
+  expect(verdict).toMatchObject({ state: 'failed', delayMs: 1.1 * longest });
 });
