@@ -13,6 +13,8 @@ export interface IndexingEvent {
   status: 'completed' | 'errored' | 'success';
   /** When the payload was created, ISO 8601. */
   timestamp: string;
+  /** The version of the item: a replacement has a higher one. */
+  version: number;
   error_code?: string;
   error_message?: string;
   /** Present and true on test deliveries only. */
@@ -77,6 +79,10 @@ export interface CrewTaskCallback extends CrewTaskCallbackBase {
   output: string;
   /** Of an output that waits: where a person without a key decides. The link is a secret. */
   review_url?: string;
+  /** Of an output that waits: when the decision is due, ISO 8601. */
+  deadline?: string;
+  /** True when the callback repeats, shortly before the deadline, that the output waits. */
+  reminder?: true;
 }
 
 /** Output of the model: a thought, and the tools that the agent wants to use. */
@@ -111,6 +117,8 @@ export interface CrewFailed extends CrewCallbackBase {
   event: 'crew_failed';
   /** The reason. */
   error: string;
+  /** Absent when the reason has no code. */
+  error_code?: string;
 }
 
 /** Any callback of a crew; `event` tells the types apart. */
