@@ -9392,6 +9392,12 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
+                /** @description The delivery id; the same for every attempt. Not signed. */
+                "webhook-id": string;
+                /** @description Time of the attempt, in seconds since 1970. Not signed. */
+                "webhook-timestamp": string;
+                /** @description The key that signs: `GET /v3/ai/webhook-public-key?key_id=…` returns it. */
+                "X-Service-Key-Id": string;
                 /** @description RSA PKCS#1 v1.5 signature with SHA-256 over the lower-case hex SHA-256 of the body, in hex. Verify it with a key of `GET /v3/ai/webhook-public-key`. */
                 "X-Service-Signature": string;
                 "X-Service-Hash-Algorithm": "SHA256";

@@ -26,6 +26,13 @@ export const aiJobDocument: ServiceDocument = {
         security: [],
         requestParams: {
           header: z.object({
+            'webhook-id': z.string().meta({ description: 'The delivery id; the same for every attempt. Not signed.' }),
+            'webhook-timestamp': z
+              .string()
+              .meta({ description: 'Time of the attempt, in seconds since 1970. Not signed.' }),
+            'X-Service-Key-Id': z.string().meta({
+              description: 'The key that signs: `GET /v3/ai/webhook-public-key?key_id=…` returns it.',
+            }),
             'X-Service-Signature': z.string().meta({
               description:
                 'RSA PKCS#1 v1.5 signature with SHA-256 over the lower-case hex SHA-256 of the body, in hex. Verify it with a ' +
