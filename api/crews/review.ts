@@ -33,6 +33,11 @@ export function reviewService(deps: Dependencies): Service {
     middleware: [
       routesOf(reviewPageRoutes()),
       limitReviews(deps.rateLimits.reviews),
+      // Before the body, whose memory nobody without a link may have: a few addresses would hold all of it.
+      async (ctx, next) => {
+        await requireLink(deps, ctx);
+        await next();
+      },
       jsonBody(),
       routesOf(reviewRoutes(deps)),
     ],
@@ -65,7 +70,7 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/output',
     operation({ summary: 'Get the output of a review link', response: reviewSchema }, async (ctx, { respond }) => {
-      const { execution, task, attempt } = await requireLink(ctx);
+      const { execution, task, attempt } = await requireLink(deps, ctx);
       const shown = { crew: execution.crew, task_id: task.task_id };
       ctx.set('Cache-Control', 'no-store');
       if (isOpen(execution, task, attempt, deps.now())) {
@@ -96,7 +101,7 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
         audit: {
           ...DECISIONS,
           async about(ctx) {
-            const { execution, task } = await requireLink(ctx);
+            const { execution, task } = await requireLink(deps, ctx);
             return {
               subject: { id: execution._id, name: `${task.task_id} by ${execution.crew}` },
               by: { org: execution.org, actor: { type: 'review_link' } },
@@ -105,7 +110,7 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
         },
       },
       async (ctx, { body: { is_approve, human_feedback = APPROVED }, respond }) => {
-        const { execution, task, attempt } = await requireLink(ctx);
+        const { execution, task, attempt } = await requireLink(deps, ctx);
         if (!isOpen(execution, task, attempt, deps.now())) throw alreadyDecided();
         const { urls, headers = null } = execution;
         const decided_by = { kind: 'review_link' } as const;
@@ -120,25 +125,26 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
   );
 
   return router;
+}
 
-  /**
-   * @throws ServiceError UNAUTHORIZED without a token; NOT_FOUND, the same for a link that is wrong, was revoked, or whose
-   * execution is not stored any more
-   */
-  async function requireLink(
-    ctx: RequestContext,
-  ): Promise<{ execution: CrewExecutionRecord; task: CrewTaskRecord; attempt: number }> {
-    const token = /^Bearer ([\w.-]{1,1024})$/i.exec(ctx.get('Authorization'))?.[1];
-    if (token === undefined)
-      throw new ServiceError('UNAUTHORIZED', 'The header Authorization must have the token of a link.');
-    const read = readReviewToken(token);
-    const execution = read && (await deps.crewExecutions.getById(read.ref.org, read.ref.execution));
-    const task = read && execution?.tasks[read.ref.task];
-    if (!task || !read.isGenuine(execution!)) {
-      throw new ServiceError('NOT_FOUND', 'This link is not valid, or it was revoked.');
-    }
-    return { execution: execution!, task, attempt: read.ref.attempt };
+/**
+ * @throws ServiceError UNAUTHORIZED without a token; NOT_FOUND, the same for a link that is wrong, was revoked, or whose
+ * execution is not stored any more
+ */
+async function requireLink(
+  deps: Pick<Dependencies, 'crewExecutions'>,
+  ctx: RequestContext,
+): Promise<{ execution: CrewExecutionRecord; task: CrewTaskRecord; attempt: number }> {
+  const token = /^Bearer ([\w.-]{1,1024})$/i.exec(ctx.get('Authorization'))?.[1];
+  if (token === undefined)
+    throw new ServiceError('UNAUTHORIZED', 'The header Authorization must have the token of a link.');
+  const read = readReviewToken(token);
+  const execution = read && (await deps.crewExecutions.getById(read.ref.org, read.ref.execution));
+  const task = read && execution?.tasks[read.ref.task];
+  if (!task || !read.isGenuine(execution!)) {
+    throw new ServiceError('NOT_FOUND', 'This link is not valid, or it was revoked.');
   }
+  return { execution: execution!, task, attempt: read.ref.attempt };
 }
 
 /** Whether a decision on this attempt can still be made. */
