@@ -73,7 +73,17 @@ export function readMetadataFilters(
   function readObject(value: unknown, path: string, depth: number): MetadataFilter {
     if (!isObject(value)) throw invalid(path, 'must be an object of conditions');
     if (depth > MAX_DEPTH) throw invalid(path, `must not be nested deeper than ${MAX_DEPTH} levels`);
-    return all(Object.entries(value).map(([name, part]) => readEntry(name, part, `${path}.${name}`, depth)));
+    const entries = Object.entries(value);
+    // An object without conditions costs the search as much as one.
+    if (entries.length === 0) count();
+    return all(entries.map(([name, part]) => readEntry(name, part, `${path}.${name}`, depth)));
+  }
+
+  function count(): void {
+    conditions += 1;
+    if (conditions > MAX_CONDITIONS) {
+      throw invalid('metadata_filters', `must not exceed ${MAX_CONDITIONS} conditions`);
+    }
   }
 
   function readEntry(name: string, part: unknown, path: string, depth: number): MetadataFilter {
@@ -82,6 +92,7 @@ export function readMetadataFilters(
     if (name === '$not') return { not: readObject(part, path, depth + 1) };
     if (name === 'additional_metadata') {
       if (!isObject(part)) throw invalid(path, 'must be an object of conditions');
+      if (Object.keys(part).length === 0) count();
       const free = Object.entries(part).map(([key, condition]) =>
         readCondition({ scope: name, name: key, kind: 'any', integer: false }, condition, `${path}.${key}`),
       );
@@ -107,10 +118,7 @@ export function readMetadataFilters(
   }
 
   function readOperator(field: Field, operator: string, operand: unknown, path: string): MetadataFilter {
-    conditions += 1;
-    if (conditions > MAX_CONDITIONS) {
-      throw invalid('metadata_filters', `must not exceed ${MAX_CONDITIONS} conditions`);
-    }
+    count();
     switch (operator) {
       case '$exists': {
         if (typeof operand !== 'boolean') throw invalid(path, 'must be true or false');
