@@ -10,6 +10,8 @@ interface Fields {
   open: boolean;
 }
 
+const NONE: readonly Schema[] = [];
+
 /** A field that no alternative of the schema has. */
 export interface UnknownField {
   path: readonly PropertyKey[];
@@ -24,6 +26,8 @@ export interface UnknownField {
  */
 export function checkFields(schema: Schema, value: unknown): { given: unknown; unknown: UnknownField | null } {
   let unknown: UnknownField | null = null;
+  /** The elements of a list have the same alternatives, whose fields are gathered once: a body may have thousands of elements. */
+  const gathered = new Map<readonly Schema[], Fields | null>();
   const given = check([schema], value, []);
   return { given, unknown };
 
@@ -32,11 +36,11 @@ export function checkFields(schema: Schema, value: unknown): { given: unknown; u
       const elements = elementsOf(alternatives);
       return elements.length === 0 ? part : part.map((element, n) => check(elements, element, [...path, n]));
     }
-    const fields = isObject(part) ? fieldsOf(alternatives) : null;
+    const fields = isObject(part) ? gather(alternatives) : null;
     if (!fields) return part;
     const checked: [string, unknown][] = [];
     for (const [name, field] of Object.entries(part as object)) {
-      const schemas = fields.schemas.get(name) ?? [];
+      const schemas = fields.schemas.get(name) ?? NONE;
       if (field === null && isOptional(schemas)) continue;
       if (schemas.length === 0 && !fields.open) {
         unknown ??= { path: [...path, name], meant: nearestName(name, [...fields.schemas.keys()]) };
@@ -44,6 +48,11 @@ export function checkFields(schema: Schema, value: unknown): { given: unknown; u
       checked.push([name, check(schemas, field, [...path, name])]);
     }
     return Object.fromEntries(checked);
+  }
+
+  function gather(alternatives: readonly Schema[]): Fields | null {
+    if (!gathered.has(alternatives)) gathered.set(alternatives, fieldsOf(alternatives));
+    return gathered.get(alternatives)!;
   }
 }
 
