@@ -45,11 +45,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     const at = await now();
     const request = await prepare(claimed, callback);
     if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
-    if ((await now()).getTime() + callback.policy.timeoutMs > claimed.next_attempt_at!.getTime())
-      throw new AttemptNotSent('the claim would not outlive the attempt');
-    const started = performance.now();
-    const outcome = await inDeliverySpan(claimed, () => send(request, callback.policy.timeoutMs));
-    const duration_ms = Math.round(performance.now() - started);
+    const { outcome, duration_ms } = await sendInTime(claimed, callback, request).finally(() => request.release?.());
     const { verdict, next_attempt_at } = judge(claimed, callback, resultOf(outcome), await now());
     return {
       request,
@@ -64,6 +60,14 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
       },
     };
   };
+
+  async function sendInTime(claimed: DeliveryRecord, { policy: { timeoutMs } }: Callback, request: CallbackRequest) {
+    if ((await now()).getTime() + timeoutMs > claimed.next_attempt_at!.getTime())
+      throw new AttemptNotSent('the claim would not outlive the attempt');
+    const started = performance.now();
+    const outcome = await inDeliverySpan(claimed, () => send(request, timeoutMs));
+    return { outcome, duration_ms: Math.round(performance.now() - started) };
+  }
 
   function unsent(
     claimed: DeliveryRecord,
@@ -90,6 +94,7 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     try {
       return await callback.prepare(claimed);
     } catch (error) {
+      if (error instanceof AttemptNotSent) throw error;
       if (error instanceof MongoError) throw new AttemptNotSent('the request could not be built', { cause: error });
       log.error({ err: error }, 'delivery request could not be built');
       const error_message = 'The request could not be built because of an internal error.';

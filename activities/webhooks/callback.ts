@@ -26,6 +26,8 @@ export interface CallbackRequest {
   url: string;
   headers: Record<string, string>;
   body: Buffer;
+  /** Called when the request has ended, or was not sent. */
+  release?(): void;
   /** Called when the attempt is recorded; of a batch, once for each `receiver`. */
   attempted?(delivered: boolean, now: Date): Promise<void>;
   /** The record that `attempted` updates. */

@@ -63,6 +63,8 @@ export interface AiJobResultRecord {
   original: Binary | null;
   /** Bytes of both, for the use of an organisation. */
   bytes: number;
+  /** Characters of both, which can be a thousand times the bytes. */
+  characters: number;
   /** The same as the job's when it has finished, and later before. */
   expires_at: Date;
 }
@@ -75,14 +77,14 @@ const pack = async (text: string) => new Binary(await promisify(gzip)(text));
 const unpack = async (packed: Binary) => (await promisify(gunzip)(packed.value())).toString();
 
 /** A result as it is stored. */
-export type PackedResult = Pick<AiJobResultRecord, 'output' | 'original'> & { bytes: number };
+export type PackedResult = Pick<AiJobResultRecord, 'output' | 'original'> & { bytes: number; characters: number };
 
 /** @throws RangeError when the result is too large, even compressed */
 export async function packResult({ output, original }: AiJobResult): Promise<PackedResult> {
   const packed = { output: await pack(output), original: original === null ? null : await pack(original) };
   const bytes = packed.output.length() + (packed.original?.length() ?? 0);
   if (bytes > MAX_PACKED_BYTES) throw new RangeError('the result is too large to be stored');
-  return { ...packed, bytes };
+  return { ...packed, bytes, characters: output.length + (original?.length ?? 0) };
 }
 
 export async function unpackResult({

@@ -182,6 +182,12 @@ export function createAiJobs(
       return unpackResult(found);
     },
 
+    /** @returns the characters of the result, 0 without one */
+    async getResultLength(org: string, jobId: string): Promise<number> {
+      const found = await aiJobResults.forOrg(org).findOne({ _id: jobId }, { projection: { characters: 1 }, ...BY_ID });
+      return found?.characters ?? 0;
+    },
+
     async hasResult(org: string, jobId: string): Promise<boolean> {
       return (await aiJobResults.forOrg(org).findOne({ _id: jobId }, { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
