@@ -142,17 +142,18 @@ export function operations(
         return sent;
       });
     };
-    const middleware: RouterMiddleware<RequestState> = (ctx) => {
+    const middleware: RouterMiddleware<RequestState> = async (ctx) => {
       // Routes that need no key have no principal.
       if (ctx.state.principal) requireScope(ctx.state.principal, scopeOf(operation, ctx.method));
-      return idempotencyKeys && !form
+      await (idempotencyKeys && !form
         ? respondOnce(
             ctx,
             idempotencyKeys,
             () => [ctx.request.text ?? ''],
             () => run(ctx),
           )
-        : run(ctx);
+        : run(ctx));
+      ctx.state.holdResponse?.(scopeOf(operation, ctx.method) === 'read');
     };
     return Object.assign(middleware, { declared: { operation, envelope, tag } });
   };

@@ -50,9 +50,10 @@ export function internalService(deps: Omit<PublicDependencies, 'withInternals' |
 /** `/openapi.json`, generated on the first request, when all services exist. */
 function documentRoutes(services: () => readonly Service[]): Router<RequestState> {
   const router = new Router<RequestState>();
-  let document: string | undefined;
+  // Bytes: of a text, each connection whose client does not read would hold a copy.
+  let document: Buffer | undefined;
   router.get('/openapi.json', (ctx) => {
-    document ??= JSON.stringify(openApiDocument(services()));
+    document ??= Buffer.from(JSON.stringify(openApiDocument(services())));
     ctx.type = 'application/json';
     ctx.body = document;
   });

@@ -24,6 +24,12 @@ export interface RequestState {
   principal: Principal;
   /** Reserves memory for a body of so many bytes, until the response. @throws ServiceError RATE_LIMITED */
   holdBody?: (bytes: number) => void;
+  /**
+   * Reserves memory for the response, until the client has read it.
+   * @param rejects false: work has been done, and its response is sent in any case
+   * @throws ServiceError RATE_LIMITED
+   */
+  holdResponse?: (rejects: boolean) => void;
   /** The card networks of an eligibility check, as the request names them. */
   sentNetworks?: SentNames;
   /** Error codes that this route reports under another name. */
