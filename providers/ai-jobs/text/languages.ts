@@ -33,8 +33,10 @@ export function nonEnglishLanguage(text: string): string | null {
   const [best] = candidates;
   const english = candidates.find(({ language }) => language === 'en')?.confidence ?? 0;
   const isLong = letters.length >= MIN_LETTERS && reliable;
-  // A short text in another script is not English, and its words are unknown to the analyses.
-  const clear = best && (isLong || latin * 2 < letters.length) && best.confidence - english > MARGIN;
+  // A short text in another script is not English, and its words are unknown to the analyses. Not so of formulas and of bold letters
+  // from mathematics, in which the few Latin letters can resemble any language.
+  const isForeign = (language: string) => latin * 2 < letters.length && scriptOf(language) !== 'Latn';
+  const clear = best && (isLong || isForeign(best.language)) && best.confidence - english > MARGIN;
   return clear && best.language !== 'en' ? languageName(best.language) : null;
 }
 
@@ -53,5 +55,7 @@ function detectLanguages(text: string): {
   const reliable = candidates.length > 0 && result.isReliable();
   return { candidates, reliable, original: { language: result.language, scores, reliable } };
 }
+
+const scriptOf = (language: string): string | undefined => new Intl.Locale(language).maximize().script;
 
 const languageName = (language: string): string => languageNames.of(language) ?? language;
