@@ -3,7 +3,7 @@ import type { MongoClient } from 'mongodb';
 /** @returns the time of the database */
 export type DatabaseClock = () => Date;
 
-/** Heartbeats that are compared: those of the last minute. */
+/** Heartbeats of a primary that are compared: those of the last minute. */
 const COMPARED = 6;
 /** A clock that is further back was set. It is followed at once. */
 const SET_BACK_MS = 10_000;
@@ -20,9 +20,13 @@ export function followDatabaseClock(client: MongoClient): DatabaseClock {
   /** By how much the clock of the database is ahead of that of this process, at most, as each heartbeat shows it. */
   let ahead: number[] = [];
   let latest = 0;
+  let primary: string | undefined;
   client.on('serverHeartbeatSucceeded', ({ reply }) => {
     const writable = reply.isWritablePrimary ?? reply.ismaster;
     if (!writable || !(reply.localTime instanceof Date)) return;
+    // A new primary has another clock. All processes follow it before they write to it, and not some a minute later than others.
+    if (reply.me !== primary) ahead = [];
+    primary = reply.me;
     ahead = [reply.localTime.getTime() - performance.now(), ...ahead].slice(0, COMPARED);
   });
   return () => {
