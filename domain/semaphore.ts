@@ -56,3 +56,29 @@ export function createSemaphore(count: number) {
     },
   };
 }
+
+/** So many places for each key, such as an organisation. A key that nobody uses takes no memory. */
+export function createKeyedSemaphore(count: number) {
+  const byKey = new Map<string, { places: ReturnType<typeof createSemaphore>; users: number }>();
+
+  return {
+    /** @returns a function that frees the place @throws the signal's reason when it was aborted */
+    async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
+      const entry = byKey.get(key) ?? { places: createSemaphore(count), users: 0 };
+      byKey.set(key, entry);
+      entry.users += 1;
+      const leave = () => {
+        entry.users -= 1;
+        if (entry.users === 0) byKey.delete(key);
+      };
+      await entry.places.acquire(signal).catch((reason: unknown) => {
+        leave();
+        throw reason;
+      });
+      return () => {
+        entry.places.release();
+        leave();
+      };
+    },
+  };
+}

@@ -1,5 +1,5 @@
 import { jobCallback } from '../../domain/ai-jobs/job-payload.js';
-import { createSemaphore } from '../../domain/semaphore.js';
+import { createKeyedSemaphore, createSemaphore } from '../../domain/semaphore.js';
 import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
@@ -20,8 +20,13 @@ const JOB_NOT_FOUND: Undeliverable = { error_code: 'JOB_NOT_FOUND', error_messag
 const LARGE_CHARACTERS = 1024 * 1024;
 /** Large callbacks at a time: a receiver that hangs could hold fifty of 50 MB each, and end the process for all others. */
 const LARGE_AT_ONCE = 4;
-/** How long a large one waits for its turn. Its claim ends a few seconds after the attempt. */
-const LONGEST_WAIT_MS = 5_000;
+/** Of one organisation, so that its receivers, when they hang, do not hold up the large callbacks of another. */
+const LARGE_OF_ONE = 2;
+/**
+ * How long a large one waits for its turn. Its claim ends a few seconds after the attempt, and a receiver whose attempts take two
+ * seconds would count as slow.
+ */
+const LONGEST_WAIT_MS = 1_500;
 
 /** Callbacks of AI jobs, sent to the job's own receiver and signed with the key that was current at its creation. */
 export function createAiJobCallback(
@@ -29,6 +34,7 @@ export function createAiJobCallback(
   policy: DeliveryPolicy = CALLBACK_DELIVERY_POLICY,
 ): Callback {
   const places = createSemaphore(LARGE_AT_ONCE);
+  const ownPlaces = createKeyedSemaphore(LARGE_OF_ONE);
 
   return {
     policy,
@@ -41,18 +47,31 @@ export function createAiJobCallback(
   };
 
   async function inTurn(org: string, work: () => Promise<CallbackRequest | Undeliverable>) {
-    await places.acquire(AbortSignal.timeout(LONGEST_WAIT_MS), org).catch(() => {
+    const release = await takePlaces(org, AbortSignal.timeout(LONGEST_WAIT_MS)).catch(() => {
       throw new AttemptNotSent('too many large callbacks are in progress');
     });
     try {
       const request = await work();
-      if (!('error_code' in request)) return { ...request, release: () => places.release() };
-      places.release();
+      if (!('error_code' in request)) return { ...request, release };
+      release();
       return request;
     } catch (error) {
-      places.release();
+      release();
       throw error;
     }
+  }
+
+  /** Takes a place of the organisation, and then one of all. @returns a function that frees both @throws the signal's reason */
+  async function takePlaces(org: string, signal: AbortSignal): Promise<() => void> {
+    const leave = await ownPlaces.acquire(org, signal);
+    await places.acquire(signal, org).catch((reason: unknown) => {
+      leave();
+      throw reason;
+    });
+    return () => {
+      places.release();
+      leave();
+    };
   }
 
   async function build(delivery: string, job: AiJobRecord): Promise<CallbackRequest | Undeliverable> {

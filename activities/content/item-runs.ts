@@ -1,6 +1,6 @@
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
-import { createSemaphore } from '../../domain/semaphore.js';
+import { createKeyedSemaphore } from '../../domain/semaphore.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
 import { hasEnded } from './end-items.js';
@@ -22,21 +22,12 @@ export type RunsAlone = ReturnType<typeof createRunsAlone>;
  * that index items share it.
  */
 export function createRunsAlone() {
-  const places = new Map<string, { place: ReturnType<typeof createSemaphore>; users: number }>();
+  const places = createKeyedSemaphore(1);
   return {
     /** @throws the signal's reason when it was aborted while the item waited; an error of the work */
     async run<T>(org: string, step: ItemStep, cancelled: AbortSignal, work: () => Promise<T>): Promise<T> {
-      const key = `${org}/${step}`;
-      const entry = places.get(key) ?? { place: createSemaphore(1), users: 0 };
-      places.set(key, entry);
-      entry.users += 1;
-      try {
-        await entry.place.acquire(cancelled);
-        return await work().finally(() => entry.place.release());
-      } finally {
-        entry.users -= 1;
-        if (entry.users === 0) places.delete(key);
-      }
+      const release = await places.acquire(`${org}/${step}`, cancelled);
+      return await work().finally(release);
     },
   };
 }

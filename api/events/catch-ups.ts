@@ -1,4 +1,4 @@
-import { createSemaphore } from '../../domain/semaphore.js';
+import { createKeyedSemaphore, createSemaphore } from '../../domain/semaphore.js';
 
 /** Reads one piece of what was missed, when it is this client's turn. */
 export type Step = <Result>(read: () => Promise<Result>) => Promise<Result>;
@@ -20,24 +20,16 @@ const LIMIT_MS = 60_000;
 
 export function createCatchUps(readers = READERS, limitMs = LIMIT_MS): CatchUps {
   const places = createSemaphore(readers);
-  const organisations = new Map<string, { turn: ReturnType<typeof createSemaphore>; users: number }>();
+  const turns = createKeyedSemaphore(1);
 
   return {
     async run(org, signal, work) {
-      const own = organisations.get(org) ?? { turn: createSemaphore(1), users: 0 };
-      organisations.set(org, own);
-      own.users += 1;
+      const release = await turns.acquire(org, signal);
       try {
-        await own.turn.acquire(signal);
-        try {
-          const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
-          await work((read) => inPlace(org, limited, read), limited);
-        } finally {
-          own.turn.release();
-        }
+        const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+        await work((read) => inPlace(org, limited, read), limited);
       } finally {
-        own.users -= 1;
-        if (own.users === 0) organisations.delete(org);
+        release();
       }
     },
   };
