@@ -33,6 +33,9 @@ interface Edge {
   evidence: Evidence[];
 }
 
+/** What follows the name of a company and says nothing of its business. */
+const ONLY_COMPANY = /^( (company|corporation|group|holdings?|motors?|and|&))+$/;
+
 /** Extracts the graph of one item from its chunks. Deterministic: the same chunks give the same graph. */
 export function buildGraph(chunks: readonly GraphText[]): Graph {
   const nodes = new Map<string, Node>();
@@ -162,8 +165,9 @@ function findAliases(nodes: Map<string, Node>): Map<string, string> {
     const people = before.length === 0 && typeOf(node) === 'person' ? keys.filter(isGiven) : before;
     const [full, other] = people.length > 0 ? people : earlier;
     if (full === undefined || other !== undefined) continue;
-    // "Siemens" beside "Siemens Energy" is another company.
-    if (typeOf(nodes.get(full)!) === 'organization' && isKnownOrganization(bestName(node))) continue;
+    // "Siemens" beside "Siemens Energy" is another company, and "Boeing" beside "Boeing Company" is not.
+    const isOther = isKnownOrganization(bestName(node)) && !ONLY_COMPANY.test(full.slice(short.length));
+    if (typeOf(nodes.get(full)!) === 'organization' && isOther) continue;
     const [shortType, fullType] = [typeOf(node), typeOf(nodes.get(full)!)];
     if (shortType === 'name' || fullType === 'name' || shortType === fullType) aliases.set(short, full);
   }

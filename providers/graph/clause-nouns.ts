@@ -3,7 +3,7 @@
 import type { Argument, ClauseReading } from './clause.js';
 import { startsClause, TEMPORAL, verbFollows } from './clause-boundaries.js';
 import type { Noun } from './mention.js';
-import type { Phrase, Verb } from './phrases.js';
+import type { Mark, Phrase, Verb } from './phrases.js';
 import { COPULA, relationOf } from './relation-words.js';
 import { isRole } from './vocabulary.js';
 
@@ -24,7 +24,12 @@ export function readNoun(reading: ClauseReading, noun: Noun, at: number): void {
     if (reading.phrases[at - 1]?.kind !== 'comma') reading.outer.length = 0;
     // "left after Ada was born, and moved": after a comma the main clause goes on.
     if (TEMPORAL.test(noun.preposition)) reading.embed().isSubordinate = true;
-    else reading.begin();
+    else {
+      const clause = reading.begin();
+      // "Neither Audi nor Porsche will move, but BMW will"
+      if (reading.phrases[at - 1]?.kind === 'and' && (reading.phrases[at - 1] as Mark).word === 'but')
+        clause.isUnstated = false;
+    }
   }
   if (isWhere(reading, noun, at)) return;
   if (noun.isDenied) {
@@ -40,6 +45,8 @@ export function readNoun(reading: ClauseReading, noun: Noun, at: number): void {
 function repeatsVerb({ clause, phrases }: ClauseReading, noun: Noun, at: number): boolean {
   const [before, last, next] = [phrases[at - 2], phrases[at - 1], phrases[at + 1]];
   if (!clause.verb || last?.kind !== 'and' || before?.kind !== 'noun' || next?.kind !== 'noun') return false;
+  // "Amazon bought Whole Foods in 2017 and MGM in 2021": another object.
+  if (clause.object?.isName) return false;
   const [type, subject] = [noun.entity?.type, clause.subjects[0]?.entity?.type];
   const isPerson = noun.possessor !== null && isRole(noun.noun);
   const isLikeSubject =
@@ -142,7 +149,7 @@ function readObject(reading: ClauseReading, noun: Noun, at: number): void {
     return;
   }
   clause.relation = relation;
-  clause.hasObject ||= !isOblique && !isCopula;
+  if (!isOblique && !isCopula && last?.kind === 'verb') clause.object = noun;
   if (noun.entity?.type !== 'date') clause.named = { noun, relation };
   stateObject(reading, verb, relation, noun);
 }

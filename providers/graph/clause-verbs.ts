@@ -81,7 +81,9 @@ function readNextVerb(reading: ClauseReading, verb: Verb, at: number): void {
   const isEmbedded = hasOuter && !reading.clause.isSubordinate;
   if (last?.kind === 'and') {
     // "which makes cups, and sold it": after a comma the main clause goes on.
-    if (reading.phrases[at - 2]?.kind === 'comma' && hasOuter) reading.resume();
+    // "kept Anna from joining KPMG and hired Tom": it is no other gerund.
+    const isAfterGerund = reading.clause.verb!.form === 'gerund' && verb.form !== 'gerund';
+    if (hasOuter && (reading.phrases[at - 2]?.kind === 'comma' || isAfterGerund)) reading.resume();
   } else if (last?.kind === 'comma' && isEmbedded) reading.resume();
   else if (last?.kind === 'comma' && isAside(reading, verb, at)) {
     readReduced(reading, verb, reading.phrases[at - 2] as Noun);

@@ -44,12 +44,14 @@ export class Clause {
   isRelative = false;
   /** It ends with the sentence, or where ", and" goes on with the clause around it. */
   isSubordinate = false;
+  /** No fact, as all clauses in it: "rumours that Daimler bought Tesla", "neither Audi nor Porsche". */
+  isUnstated = false;
   /** The object of a relative clause: "the bank that Anna founded". */
   antecedent: Noun | null = null;
   /** "for which", "where": how the verb relates to the antecedent; empty for an object. */
   antecedentBy = '';
-  /** True when the verb has an object without a preposition. */
-  hasObject = false;
+  /** The noun phrase right after the verb, without a preposition. */
+  object: Noun | null = null;
   /** The latest noun phrase that is no date, and the words that relate it. */
   named: { noun: Noun; relation: string } | null = null;
   /** "was organist", for what is said of it. */
@@ -89,7 +91,7 @@ export class ClauseReading {
   }
 
   startOver(): void {
-    this.begin();
+    this.begin().isUnstated = false;
     this.outer.length = 0;
     this.early = [];
     this.stated = true;
@@ -97,7 +99,9 @@ export class ClauseReading {
 
   /** Begins a clause after the present one. */
   begin(subjects: Noun[] = []): Clause {
+    const { isUnstated } = this.clause;
     this.clause = new Clause(this.clauses++, subjects);
+    this.clause.isUnstated = isUnstated;
     return this.clause;
   }
 
@@ -132,7 +136,8 @@ export class ClauseReading {
   state(source: Argument, relation: string, target: Argument): void {
     // "its main town" means nothing in another text.
     const isOwned = 'possessor' in source && (source as Noun).possessor?.pronoun && !(source as Noun).isName;
-    if (this.stated && source !== target && !isOwned) this.statements.push({ source, relation, target });
+    if (this.stated && !this.clause.isUnstated && source !== target && !isOwned)
+      this.statements.push({ source, relation, target });
   }
 
   stateFronted(subject: Noun, words: string): void {
@@ -150,7 +155,7 @@ export class ClauseReading {
     this.clause.relation = '';
     this.clause.predicate = '';
     this.clause.latest = null;
-    this.clause.hasObject = false;
+    this.clause.object = null;
     this.clause.named = null;
     this.enter();
   }

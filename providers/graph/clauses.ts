@@ -4,6 +4,7 @@ import { readNoun } from './clause-nouns.js';
 import { readVerb } from './clause-verbs.js';
 import type { Noun } from './mention.js';
 import type { Mark, Phrase } from './phrases.js';
+import { isTime } from './vocabulary.js';
 
 /** What follows these is not stated as a fact. */
 const DOUBTING = /^(deny|doubt|dispute)$/;
@@ -19,7 +20,7 @@ export function readClauses(phrases: readonly Phrase[]): Reading {
     else if (phrase.kind === 'that') readSubordinate(reading, phrase.word, at);
     else if (phrase.kind === 'break') reading.startOver();
     // "Neither Audi nor Porsche will move"
-    else if (/^n?either$|^nor$/.test(phrase.word)) reading.suppose();
+    else if (/^n?either$|^nor$/.test(phrase.word)) reading.clause.isUnstated = true;
   });
   const { statements, roles } = reading;
   return { statements, roles: roles.sort((a, b) => a.noun.from - b.noun.from) };
@@ -30,9 +31,9 @@ function readRelative(reading: ClauseReading, { word, preposition = '' }: Mark, 
   const antecedent = antecedentOf(phrases, word, phrases[at - 1]?.kind === 'noun' ? at - 1 : at - 2);
   if (!antecedent) return;
   if (antecedent === phrases[at - 1]) antecedent.isDefined = true;
-  if (word === 'that' && isContent(phrases, antecedent, at)) reading.suppose();
   const candidates = reading.describedBy(antecedent);
   const clause = reading.embed();
+  clause.isUnstated ||= word === 'that' && isContent(phrases, antecedent, at);
   if (phrases[at + 1]?.kind === 'verb' && preposition === '' && word !== 'where') {
     clause.candidates = candidates;
     clause.isRelative = true;
@@ -46,10 +47,11 @@ function readRelative(reading: ClauseReading, { word, preposition = '' }: Mark, 
 /** "Rumours that Daimler bought Tesla", "claims that Anna works for Shell": what is said, and not "the bank that Anna founded". */
 function isContent(
   phrases: readonly Phrase[],
-  { isName, isPlural, determiner, possessor }: Noun,
+  { noun, isName, isPlural, determiner, possessor }: Noun,
   start: number,
 ): boolean {
-  if (isName || phrases[start + 1]?.kind !== 'noun') return false;
+  // "the fact that Shell sold Raizen", "the year that Apple bought Beats"
+  if (isName || noun === 'fact' || isTime(noun) || phrases[start + 1]?.kind !== 'noun') return false;
   const verb = phrases.findIndex(({ kind }, at) => at > start && kind === 'verb');
   const object = phrases[verb + 1];
   const hasObject = object?.kind === 'noun' && object.preposition === '' && object.entity?.type !== 'date';
@@ -80,8 +82,8 @@ function readSubordinate(reading: ClauseReading, word: string, at: number): void
   const isDenied = word === 'that' && verb !== null && /\b(not|never)\b|n['’]t\b/.test(verb.words);
   const head = reading.phrases[at - 1];
   const isSaid = word === 'that' && !verb && head?.kind === 'noun' && isContent(reading.phrases, head, at);
-  if (CONDITIONAL.test(word) || isDenied || isSaid || (verb && DOUBTING.test(verb.lemma))) reading.suppose();
-  if (!verb && candidates.length > 0) reading.embed();
+  if (CONDITIONAL.test(word) || isDenied || (verb && DOUBTING.test(verb.lemma))) reading.suppose();
+  if (!verb && candidates.length > 0) reading.embed().isUnstated ||= isSaid;
   else {
     if (verb) reading.outer.length = 0;
     // "left because Ada was born, and moved": after a comma the main clause goes on.

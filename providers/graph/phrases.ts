@@ -29,6 +29,8 @@ const PARTICLE = /^(up|out|off|down|back|away|over)$/;
 /** Adverbs after which something did not happen. */
 const DENYING = /^(not|never|hardly|barely|scarcely|almost|nearly)$/i;
 const DENIAL = /^(not|n['’]t)$/i;
+/** After these, "not" denies no verb: "is not only the founder", "was not until 2015 that". */
+const MORE_OR_LATER = /^(only|just|merely|simply|solely|least|until)$/i;
 /** Past forms that are no participles. */
 const ONLY_PAST =
   /^(ate|arose|became|began|bore|broke|came|chose|did|drew|drove|fell|flew|forgot|froze|gave|grew|hid|knew|lay|ran|rang|rode|rose|sang|sank|saw|shook|spoke|stole|swam|swore|threw|took|tore|undertook|went|withdrew|woke|wore|wrote)$/;
@@ -52,7 +54,7 @@ export function readPhrases({ tokens }: Sentence, found: readonly Noun[]): Phras
     if (word === '(' || word === '[') depth++;
     else if (word === ')' || word === ']') depth = Math.max(0, depth - 1);
     const noun = nouns.get(at);
-    if (word === 'not' && /^(comma|and|noun)$/.test(phrases.at(-1)?.kind ?? '')) isDenied = true;
+    if (denies(tokens, at) && /^(comma|and|noun)$/.test(phrases.at(-1)?.kind ?? '')) isDenied = true;
     if (depth > 0 || word === ')' || word === ']') {
       if (noun) at = noun.to;
       continue;
@@ -109,12 +111,15 @@ function denialBefore(tokens: readonly Token[], at: number): string {
   return DENYING.test(adverb) ? `${adverb} ` : '';
 }
 
+const denies = (tokens: readonly Token[], at: number) =>
+  DENIAL.test(tokens[at]?.text ?? '') && !MORE_OR_LATER.test(tokens[at + 1]?.text ?? '');
+
 /** "was built", "has not agreed to finance", "grew up": one verb phrase. */
 function readVerb(tokens: readonly Token[], start: number): { verb: Verb; to: number } {
   let to = start;
   for (let at = start + 1; at < tokens.length; at++) {
     const { pos, text } = tokens[at]!;
-    if (VERBAL.test(pos) && !beginsVerb(tokens[at - 1]!, tokens[at]!)) to = at;
+    if (VERBAL.test(pos) && !beginsVerb(tokens, at)) to = at;
     else if (pos !== 'ADV' && !(pos === 'PART' && /^(to|not|n['’]t)$/i.test(text))) break;
   }
   const particle = tokens[to + 1];
@@ -125,13 +130,14 @@ function readVerb(tokens: readonly Token[], start: number): { verb: Verb; to: nu
   if (hasParticle && after) to += 1;
   let words = tokens
     .slice(start, to + 1)
-    .filter(({ pos, text }) => pos !== 'ADV' || PARTICLE.test(text) || DENYING.test(text))
+    .filter(({ pos, text }, index) =>
+      DENIAL.test(text) ? denies(tokens, start + index) : pos !== 'ADV' || PARTICLE.test(text) || DENYING.test(text),
+    )
     .map(({ text }) => text.toLowerCase())
     .join(' ');
   // "is not married to", "isn't the son of"
-  const denial = tokens[to + 1]?.text.toLowerCase() ?? '';
-  if (denial === 'never') words += ' never';
-  else if (DENIAL.test(denial)) words += ' not';
+  if (/^never$/i.test(tokens[to + 1]?.text ?? '')) words += ' never';
+  else if (denies(tokens, to + 1)) words += ' not';
   return {
     verb: {
       kind: 'verb',
@@ -145,10 +151,14 @@ function readVerb(tokens: readonly Token[], start: number): { verb: Verb; to: nu
 }
 
 /** "The ship that Olsen built sank", "The house where Ibsen lived is": after a full verb, a finite verb is that of another clause. */
-function beginsVerb(last: Token, { text, pos, lemma }: Token): boolean {
+function beginsVerb(tokens: readonly Token[], at: number): boolean {
+  const { text, pos, lemma } = tokens[at]!;
   const word = text.toLowerCase();
-  if (last.pos !== 'VERB' || word === lemma) return false;
-  return pos === 'AUX' ? !/^(been|being|having)$/.test(word) : ONLY_PAST.test(word) || word.endsWith('s');
+  if (tokens[at - 1]!.pos !== 'VERB' || word === lemma) return false;
+  if (pos === 'AUX') return !/^(been|being|having)$/.test(word);
+  // "wrote plays": without a relative, it is rather a noun that the tagger took for a verb.
+  const isNoun = !tokens.slice(0, at).some(({ text }) => RELATIVE.test(text.toLowerCase()) || text === 'where');
+  return ONLY_PAST.test(word) || (word.endsWith('s') && !isNoun);
 }
 
 function formOf({ text, pos, lemma }: Token): Verb['form'] {

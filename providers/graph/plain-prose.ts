@@ -1,6 +1,7 @@
 /** The prose of a text: without code, marks of Markdown and addresses. */
 
 import type { TextRange } from '../../domain/text-ranges.js';
+import { usualTag } from './vocabulary.js';
 
 /** Stands for a piece of code in a sentence, so that the sentence keeps its grammar and the code makes no entity. */
 export const CODE_WORD = 'xcodespanx';
@@ -54,17 +55,30 @@ export function readBlocks(text: string, known: readonly TextRange[] = []): Pros
 function joinLines(lines: string[]): string[] {
   if (isTable(lines)) return lines;
   const width = lines.reduce((widest, line) => Math.max(widest, line.trim().length), 0);
-  const isAddress = width < NARROW && lines.every((line) => /^\s*\P{Ll}/u.test(line));
+  const isAddress = width < NARROW && !isSentence(lines) && lines.every((line) => /^\s*\P{Ll}/u.test(line));
   const least = isAddress ? Number.POSITIVE_INFINITY : width * RAGGED;
   const parts: string[] = [];
   lines.forEach((line, at) => {
     const before = lines[at - 1]?.trim() ?? '';
     const word = /^\s*(\p{Lu}\S*)/u.exec(line)?.[1];
-    const isBroken = at > 0 && word !== undefined && before.length + 1 + word.length < least;
+    const hasRoom = at > 0 && word !== undefined && before.length + 1 + word.length < least;
+    const isBroken = hasRoom && (isAddress || !goesOn(before));
     if (at === 0 || isBroken) parts.push(line);
     else parts[parts.length - 1] += ` ${line}`;
   });
   return parts;
+}
+
+/** An address may end in "Inc.", but has no line of five words then. */
+function isSentence(lines: readonly string[]): boolean {
+  const hasEnd = /[.!?]["'”’)\]]*$/.test(lines.at(-1)?.trim() ?? '');
+  return hasEnd && lines.some((line) => line.trim().split(/\s+/).length >= 5);
+}
+
+/** "designed by", "in the": no line ends there on purpose. */
+function goesOn(line: string): boolean {
+  const last = / (\p{Ll}+)$/u.exec(line)?.[1];
+  return last !== undefined && /^(ADP|DET|CCONJ|SCONJ|AUX)$/.test(usualTag(last));
 }
 
 /** One spelling for each name: letters with their accents, and nothing invisible inside a word. */

@@ -13,7 +13,7 @@ const DAY_OR_MONTH =
 
 /** Words between the names of a person or a place: "Frankfurt am Main". */
 export const PARTICLE =
-  /^(de|van|von|vom|zu|der|den|ter|ten|la|le|las|los|del|della|di|da|do|dos|du|des|the|el|al|ibn|bin|am|upon|sur|av|af)$/;
+  /^(de|van|von|vom|zu|der|den|ter|la|le|las|los|del|della|di|da|do|dos|du|des|the|el|al|ibn|bin|am|upon|sur|av|af)$/;
 
 /** A proper noun with a capital letter; the tagger alone mistakes some words for names. */
 export const isName = (token: Token | undefined) =>

@@ -36,13 +36,28 @@ function sentencesOf({ text, code }: ProseBlock, names: ReadonlySet<string>): Se
   });
 }
 
-/** Of an English text, the model knows nearly all words in small letters; of German or Spanish, about half. */
+/**
+ * Of an English text, the model knows nearly all words in small letters; of German or Spanish, about half. A list of medicines, programs
+ * or ingredients shows nothing.
+ */
 function isOtherLanguage(sentences: readonly Sentence[]): boolean {
   const words = sentences.flatMap(({ tokens }) =>
-    tokens.filter(({ text }) => /^\p{Ll}{2,59}$/u.test(text) && text !== CODE_WORD && !PARTICLE.test(text)),
+    tokens.filter(
+      ({ text }, at) =>
+        /^\p{Ll}{2,59}$/u.test(text) && text !== CODE_WORD && !PARTICLE.test(text) && !isListed(tokens, at),
+    ),
   );
-  return words.length > 3 && words.filter(({ text }) => usualTag(text) === '').length >= 0.4 * words.length;
+  if (words.length <= 3 || words.filter(({ text }) => usualTag(text) === '').length < 0.4 * words.length) return false;
+  const english = sentences.flatMap(({ tokens }) => tokens.filter((_, at) => isEnglishOnly(tokens, at)));
+  return english.length < 0.04 * words.length;
 }
+
+const isListed = (tokens: readonly Token[], at: number) =>
+  [at - 1, at + 1].some((beside) => /^([,;]|and|or)$/.test(tokens[beside]?.text ?? ''));
+
+/** Words that no other language has. "The Lord of the Rings" may be in a German text, so the next word has no capital letter. */
+const isEnglishOnly = (tokens: readonly Token[], at: number) =>
+  /^(the|and|with|from|that)$/.test(tokens[at]!.text) && /^\p{Ll}/u.test(tokens[at + 1]?.text ?? '');
 
 /** "bought Acme Corp. Anna Berg left": to the library, the full stop belongs to the short form and ends no sentence. */
 function splitAtLegalForm({ text, tokens, dates }: Sentence): Sentence[] {

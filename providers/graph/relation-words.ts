@@ -67,7 +67,7 @@ export function relationOf(phrases: readonly Phrase[], clause: Clause, at: numbe
 /** "bought Fitbit for $2 billion and Looker for $3 billion": another object, with another of what follows the first. */
 function isGapped(phrases: readonly Phrase[], clause: Clause, at: number): boolean {
   const [noun, before] = [phrases[at] as Noun, phrases[at - 2]];
-  if (!clause.hasObject || before?.kind !== 'noun' || before.preposition === '') return false;
+  if (!clause.object || before?.kind !== 'noun' || before.preposition === '') return false;
   if (noun.entity?.type === before.entity?.type || clause.named?.noun.entity?.type === noun.entity?.type) return false;
   for (let next = at + 1; ; next++) {
     const phrase = phrases[next];

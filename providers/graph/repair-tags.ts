@@ -25,7 +25,9 @@ const CAPITAL = /^\p{Lu}/u;
  */
 export function repairTags(tokens: Token[], names: ReadonlySet<string>): Token[] {
   const isTitle = inCapitals(tokens);
-  const isLoud = !tokens.some(({ text }) => /^\p{Lu}\p{Ll}/u.test(text));
+  const count = (form: RegExp) => tokens.filter(({ text }) => form.test(text)).length;
+  // "Ingrid: DO NOT LET HIM LEAVE."
+  const isLoud = count(/^\p{Lu}{2,}$/u) > count(/^\p{Lu}\p{Ll}/u);
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at]!;
     if (isParticle(tokens, at)) token.pos = 'ADP';
@@ -69,14 +71,16 @@ const isConstant = ({ text }: Token) =>
 /** The first word has a capital letter anyway: "Shares in", "Captain Aas", "Rubber barons" begin with common words. */
 function firstWord(tokens: readonly Token[], names: ReadonlySet<string>): string {
   const [{ text, pos }, next] = tokens as [Token, Token | undefined];
-  if (TITLE_WORD.test(text) && TITLE_END.test(next?.text ?? '') && CAPITAL.test(next!.text)) return 'PROPN';
+  // "Managing Director of Acme" is what somebody is.
+  const isTitle = TITLE_WORD.test(text) && TITLE_END.test(next?.text ?? '') && CAPITAL.test(next!.text);
+  if (isTitle && !isOffice(tokens, 0)) return 'PROPN';
   // "Doctors Without Borders"
   const beginsName = next !== undefined && CAPITAL.test(next.text) && usualTag(next.text) === 'ADP';
   const isKnownName =
     names.has(text) ||
     /^\p{Lu}{2,}$/u.test(text) ||
     beginsName ||
-    (next !== undefined && PARTICLE.test(next.text) && !/^(the|do|am)$/.test(next.text));
+    (next !== undefined && PARTICLE.test(next.text) && !/^(the|do|am|upon)$/.test(next.text));
   if (isKnownName && /^(NOUN|VERB|ADJ|X)$/.test(pos)) return 'PROPN';
   // "Oracle bought Sun": a common noun would have an article.
   if (pos === 'NOUN' && next?.pos === 'VERB' && needsActor(next.lemma) && !isPlural(text)) return 'PROPN';

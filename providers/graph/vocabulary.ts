@@ -51,6 +51,9 @@ export const isRole = (noun: string): boolean =>
 const KINSHIP =
   /^(mother|father|wife|husband|son|daughter|brother|sister|cousin|uncle|aunt|nephew|niece|friend|colleague|founder|cofounder|co-founder|executive|chairman|chairwoman|chair|president|ceo|cfo|cto|chief|leader|member|head|spokesman|spokeswoman|spokesperson|dealer|partner|student|minister|mayor|secretary|rival|deputy|widow|heir|successor|predecessor|engineer|coach|trainer|prosecutor|nurse|king|queen|prince|princess|duke|duchess|earl|emperor|empress|bishop|chancellor|governor|ambassador|professor|inspector|senator|councillor)$/i;
 
+/** "year", "day" */
+export const isTime = (noun: string): boolean => /^(time|moment)$/.test(noun) || listed(noun).has('Duration');
+
 export function isPlural(word: string): boolean {
   const noun = word.toLowerCase();
   const { pos, lemma } = known(noun);
