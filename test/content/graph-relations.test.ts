@@ -341,6 +341,30 @@ describe('what is not so', () => {
     expect(stated('Rumours that Daimler bought Tesla are false.')).toEqual([]);
   });
 
+  test('"not only" and "not until" deny nothing', () => {
+    expect(stated('Anna Holt is not only the founder of Orbis Labs.')).toEqual([
+      'Anna Holt | is founder of | Orbis Labs',
+    ]);
+    expect(stated('Acme sells not only to BMW but also to Bosch.')).toEqual([
+      'Acme | sells to | BMW',
+      'Acme | sells to | Bosch',
+    ]);
+    expect(stated('It was not until 2015 that Orbis Labs bought Telenor.')).toEqual(['Orbis Labs | bought | Telenor']);
+  });
+
+  test('a claim or a denial ends with its clause', () => {
+    expect(stated('The rumour that Apple would buy Tesla was denied by Tim Cook, who leads Apple.')).toEqual([
+      'Tim Cook | leads | Apple',
+    ]);
+    expect(stated('Neither Audi nor Porsche will move, but BMW will open a plant in Leipzig.')).toEqual([
+      'BMW | will open in | Leipzig',
+    ]);
+    expect(stated('Despite the fact that Shell sold Raizen, Cosan stayed in Brazil.')).toEqual([
+      'Shell | sold | Raizen',
+      'Cosan | stayed in | Brazil',
+    ]);
+  });
+
   test('who is accused of something has not done it, and who is thanked for it has', () => {
     expect(stated('Lisa Berg accused Tom Farrow of stealing data from Acme Corp.')).toEqual([
       'Lisa Berg | accused | Tom Farrow',
@@ -378,6 +402,14 @@ describe('clauses beside each other', () => {
     );
   });
 
+  test('a second object is not a subject', () => {
+    expect(stated('Amazon bought Whole Foods in 2017 and MGM in 2021.')).toContain('Amazon | bought | MGM');
+    expect(stated('Anna Holt met Tom Reed in Leeds and Ben Ford in York.')).toContain('Anna Holt | met | Ben Ford');
+    expect(stated('Tom Reed prevented Anna Holt from joining KPMG and hired Ben Ford.')).toContain(
+      'Tom Reed | hired | Ben Ford',
+    );
+  });
+
   test('"he" is not whom the words in front of it name', () => {
     expect(stated('Thomas Sankara was a soldier. Born to Joseph Sankara, he attended the Lycée Ouezzin.')).toContain(
       'Thomas Sankara | was born to | Joseph Sankara',
@@ -399,12 +431,36 @@ describe('names of many kinds', () => {
   test('a company and its namesake are two', () => {
     const text = 'BlackRock owns Siemens Energy. In May, Siemens sold Fluence.';
     expect(stated(text)).toContain('Siemens | sold | Fluence');
+    expect(stated('The Boeing Company is based in Arlington. Boeing bought Spirit AeroSystems.')).toContain(
+      'Boeing Company | bought | Spirit AeroSystems',
+    );
   });
 
   test('the lines of an address and the rows of a table are not one sentence', () => {
     const names = (text: string) => graphOf(text).entities.map(({ name }) => name);
     expect(names('Kind regards\nBen Whitaker\nHead of Sales, Initech Ltd')).toContain('Ben Whitaker');
     expect(names('Name | Company\nJohn Smith | Acme Corp\nMary Jones | Globex Ltd')).toContain('Mary Jones');
+  });
+
+  test('the lines of a wrapped sentence are', () => {
+    const lines = 'before the London Symphony Orchestra appointed him as its music director in\n2017.';
+    expect(stated(`Simon Rattle conducted the orchestra in\nBerlin for sixteen years ${lines}`)).toEqual([
+      'Simon Rattle | conducted in | Berlin',
+      'London Symphony Orchestra | appointed | Simon Rattle',
+      'London Symphony Orchestra | appointed as | music director',
+      'London Symphony Orchestra | appointed in | 2017',
+    ]);
+  });
+
+  test('a name has one spelling, however its accents are written and whatever is invisible in it', () => {
+    const spellings = ['José García', 'Jose\u0301 Garci\u0301a', 'José Gar\u00adcía', 'José\u200b García'];
+    const { entities } = graphOf(spellings.map((name) => `${name} works in Lima.`).join(' '));
+    expect(entities.map(({ name }) => name)).toEqual(['José García', 'Lima']);
+  });
+
+  test('unknown words of a list do not make English another language', () => {
+    const list = 'Grafana Labs maintains loki, mimir, tempo, pyroscope and promtail.';
+    expect(stated(`${list} Datadog acquired Logmatic.`)).toEqual(['Datadog | acquired | Logmatic']);
   });
 
   test('of another language, only the names are read', () => {
