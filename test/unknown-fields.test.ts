@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { KEY_KINDS } from '../domain/api-keys.js';
+import { crewDuringTests } from './support/during-tests.js';
 import { makeKey, OPERATOR_TOKEN, sharedProduct } from './support/product.js';
 
 interface Schema {
@@ -27,6 +28,7 @@ const KINDS = {
   organisation_key: 'api',
   payment_key: 'payment_secret',
   operator_token: 'operator',
+  review_token: 'review',
 } as const;
 /** Sent by browsers. */
 const CHECK = 'POST /authentication/{id}/eligibility-check';
@@ -37,12 +39,16 @@ const FOREIGN = ['/mcp'];
 describe('names that nobody knows, and null', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const keys = new Map<string, string>();
+  const crew = crewDuringTests('unknown');
   let document: Document;
   let operations: { method: string; path: string; operation: Operation; schema?: Schema; example?: object }[];
   beforeAll(async () => {
     document = (await (await fetch(`${apiUrl}/openapi.json`)).json()) as Document;
     for (const kind of KEY_KINDS) keys.set(kind, (await makeKey(mongodbUri, 'unknown', kind)).key);
     keys.set('operator', OPERATOR_TOKEN);
+    const execution = await crew.start({ customer_message: 'Where is my parcel?', notes: 'Parcels take two days.' });
+    const { review_url } = await crew.reaches(execution, 'pending_human_input');
+    keys.set('review', new URL(review_url as string).hash.slice(1));
     operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => {
         const { schema, example } = operation.requestBody?.content['application/json'] ?? {};
