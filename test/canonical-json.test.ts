@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { LosslessNumber, parse as parseLossless } from 'lossless-json';
 import { jobCallbackSignature } from '../domain/ai-jobs/job-payload.js';
 import {
   canonicalJson,
@@ -89,6 +90,71 @@ const { json } = fc.letrec<{ json: string }>((tie) => ({
       .map((entries) => `{${entries.map(([name, value]) => `${JSON.stringify(name)} :${value}`).join(',')}}`),
   ),
 }));
+
+/** A document with one character replaced or removed: most are not JSON. */
+const edited = fc
+  .tuple(json, fc.nat(), fc.constantFrom('', ',', ':', '"', '\\', '{', '}', '[', ']', '-', '.', 'e', '0', ' ', '\t', '\u00a0')) // biome-ignore format: a list
+  .map(([sample, place, character]) => {
+    const at = place % sample.length;
+    return sample.slice(0, at) + character + sample.slice(at + 1);
+  });
+
+/** What `lossless-json` reads, slowly; undefined for text that is not JSON. */
+function readLossless(sample: string): unknown {
+  try {
+    return parseLossless(sample, undefined, (number) => new LosslessNumber(number));
+  } catch {
+    return undefined;
+  }
+}
+
+describe('exact JSON', () => {
+  test.each<[string, fc.Arbitrary<string>]>([
+    ['any JSON', json],
+    ['text that is almost JSON', edited],
+  ])('%s is read as by lossless-json, each number as it is written', (_what, samples) => {
+    fc.assert(
+      fc.property(samples, (sample) => {
+        const expected = readLossless(sample);
+        // An edit may repeat a name, and lossless-json accepts one that is repeated with its value.
+        if (expected === undefined) expect(() => parseExact(sample)).toThrow(JsonError);
+        else expect(readUnlessRepeated(sample, expected)).toEqual(expected);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('keeps numbers as they are written, at the root and in every depth', () => {
+    expect(parseExact('-0.10')).toEqual(new LosslessNumber('-0.10'));
+    expect(parseExact('{"1":[1.0,{"":[1E5,12345678901234567890]}],"0":1e400}')).toEqual({
+      '0': new LosslessNumber('1e400'),
+      '1': [new LosslessNumber('1.0'), { '': [new LosslessNumber('1E5'), new LosslessNumber('12345678901234567890')] }],
+    });
+  });
+
+  test.each([
+    '{"a":1,"a":2}',
+    '{"a":1,"a":1}',
+    '{"a":{},"a":{}}',
+    '{"a":[],"a":1}',
+    '{"a":1,"a":{"b":[]}}',
+    '{"a":"","b":null,"\\u0061":""}',
+    '[[],{"x":[{"":[{}],"":[{}]}]}]',
+    '{"__proto__":1,"__proto__":1}',
+    '{"a":"{\\"[,","a":"{\\"[,"}',
+  ])('an object has no name twice: %s', (sample) => {
+    expect(() => parseExact(sample)).toThrow(JsonError);
+  });
+});
+
+function readUnlessRepeated(sample: string, repeated: unknown): unknown {
+  try {
+    return parseExact(sample);
+  } catch (error) {
+    if ((error as Error).message.includes('same name twice')) return repeated;
+    throw error;
+  }
+}
 
 describe('canonical JSON', () => {
   test('is what Python writes for the parsed body, for any JSON', () => {

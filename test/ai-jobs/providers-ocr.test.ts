@@ -2,12 +2,13 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import sharp from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 import type { FeatureOutput } from '../../domain/ai-jobs/features.js';
 import type { AiProviders, InputFile, ProviderOptions } from '../../domain/ai-jobs/provider.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import { type AiLimits, createAiProviders } from '../../providers/ai-jobs/index.js';
 import type { Extractor } from '../../providers/extraction/index.js';
+import { lettering } from '../fixtures/lettering.js';
 import { type Scan, scan, scannedPdf } from '../fixtures/scanned-files.js';
 import { startExtractor } from '../support/extractor.js';
 import { failsForGood } from './permanent-error.js';
@@ -88,6 +89,12 @@ async function readWith(limits: Partial<AiLimits>, input: InputFile) {
   }
 }
 
+/** A picture with one line of text at its beginning. */
+async function stripOf(text: string, shape: { width: number; height: number; size: number }): Promise<Sharp> {
+  const data = await lettering([{ text, x: 10, y: 8 + shape.size }], shape);
+  return sharp(data, { raw: { width: shape.width, height: shape.height, channels: 1 } }).toColourspace('b-w');
+}
+
 describe('scans', () => {
   test('the pages of a scanned PDF are read in order, with the position of each line', async () => {
     const output = await read(threePages);
@@ -146,6 +153,23 @@ describe('scans', () => {
       .toBuffer();
     const output = await read(await file('frames.tiff', tiff, 'image'));
     expect(output.pages.map(({ text }) => text)).toEqual(PAGES.slice(0, 2).map((lines) => lines.join('\n')));
+  });
+
+  test.each([
+    ['much wider than high', 2_400, 60],
+    ['wider than the engine takes', 40_000, 60],
+    ['higher than the engine takes', 60, 40_000],
+  ])('a picture %s is read', async (_what, width, height) => {
+    const text = width === 60 ? 'Bay' : 'The southern breakwater is closed';
+    const strip = await stripOf(text, { width, height, size: width === 60 ? 24 : 34 });
+    expect((await read(await file('strip.png', await strip.png().toBuffer(), 'image'))).text).toBe(text);
+  });
+
+  test('a scan wider than the engine takes is read from a PDF', async () => {
+    const [text, width, height] = ['The southern breakwater is closed', 40_000, 134];
+    const strip = await stripOf(text, { width, height, size: 60 });
+    const page = { jpeg: await strip.jpeg().toBuffer(), width, height };
+    expect((await read(await file('strip.pdf', scannedPdf([page]), 'pdf'))).text).toBe(text);
   });
 
   test('an empty page is an empty page, not a failure', async () => {

@@ -10,7 +10,13 @@ import { createAiProviders, OPENAI_SUBFEATURES, type OpenAiConfig } from '../../
 import { bitmap } from '../fixtures/made-files.js';
 import { startExtractor } from '../support/extractor.js';
 import { temporaryFolder } from '../support/folder.js';
-import { type OpenAiServer, sendCompletion, sendJson, startOpenAiServer } from '../support/openai-server.js';
+import {
+  type OpenAiServer,
+  type RecordedRequest,
+  sendCompletion,
+  sendJson,
+  startOpenAiServer,
+} from '../support/openai-server.js';
 import { failsForGood } from './permanent-error.js';
 
 const KEY = 'sk-very-secret';
@@ -45,6 +51,11 @@ function run(
 }
 const chat = (extra?: Parameters<typeof run>[2]) =>
   run('text/chat', { messages: [{ role: 'user', content: PROMPT }] }, extra);
+
+/** The form that a request uploads. */
+function formOf({ headers, body }: RecordedRequest): Promise<FormData> {
+  return new Response(new Uint8Array(body), { headers: { 'content-type': headers['content-type']! } }).formData();
+}
 
 async function file(filename: string, bytes: Buffer, kind: InputFile['kind'], mime_type: string): Promise<InputFile> {
   const path = join(folder, filename);
@@ -89,6 +100,57 @@ describe('requests and results', () => {
       ]);
     }
     await limited.close();
+  });
+
+  /** Rejects requests with a field, as OpenAI does. */
+  const rejectField = (field: string, isAccepted: (request: RecordedRequest) => boolean) =>
+    server.respondWith((request, response) => {
+      if (!isAccepted(request)) sendJson(response, { error: { message: 'Unsupported value', param: field } }, 400);
+      else if (request.path.endsWith('/transcriptions')) sendJson(response, { text: 'Closed.' });
+      else sendCompletion(response, 'Closed.');
+    });
+
+  test.each([
+    ['text/summarize', { text: PROMPT, sentences: 1 }, { summary: 'Closed.' }],
+    ['translation/automatic_translation', { text: PROMPT, target_language: 'en' }, { text: 'Closed.' }],
+  ] as const)('%s uses temperature 0, or that of a model that has only one', async (subfeature, input, expected) => {
+    rejectField('temperature', (request) => request.json().temperature === undefined);
+    expect((await run(subfeature, input)).output).toMatchObject(expected);
+    expect(server.requests.map((request) => request.json().temperature)).toEqual([0, undefined]);
+  });
+
+  test('a model that takes neither max_tokens nor a temperature is used without both', async () => {
+    const limited = create({ maxTokens: 300 });
+    server.respondWith((request, response) => {
+      const { max_tokens, temperature } = request.json();
+      const param = max_tokens === undefined ? 'temperature' : 'max_tokens';
+      const message = param === 'max_tokens' ? "Use 'max_completion_tokens' instead." : 'Only 1 is supported.';
+      if (max_tokens === undefined && temperature === undefined) sendCompletion(response, 'Closed.');
+      else sendJson(response, { error: { message, param } }, 400);
+    });
+    const options = { model: null, checkpoints: noCheckpoints };
+    const summarizer = limited.find('text/summarize', 'openai')!;
+    await summarizer.run({ text: PROMPT, sentences: 1 }, options, new AbortController().signal);
+    expect(server.requests.at(-1)!.json()).toEqual({
+      model: 'test-model',
+      messages: expect.any(Array),
+      max_completion_tokens: 300,
+    });
+    expect(server.requests).toHaveLength(3);
+    await limited.close();
+  });
+
+  test('the temperature that a job names is not left out', async () => {
+    rejectField('temperature', (request) => request.json().temperature === undefined);
+    const job = run('text/chat', { messages: [{ role: 'user', content: PROMPT }], temperature: 0.2 });
+    await failsForGood(job, /rejected the request \(status 400\)/);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('a request is well formed, whatever text it holds', async () => {
+    server.respondWith((_request, response) => sendCompletion(response, 'Hello.'));
+    await run('text/chat', { messages: [{ role: 'user', content: 'cut \ud83d off' }] });
+    expect(server.requests[0]!.json().messages[0]!.content).toBe('cut \ufffd off');
   });
 
   test('the model of the job is used instead of the default', async () => {
@@ -140,6 +202,20 @@ describe('requests and results', () => {
     expect(server.requests[0]!.json().messages[0]!.content).toContain('from English to German');
   });
 
+  test('white space in a translated text is kept and not sent, however long it is', async () => {
+    server.respondWith((request, response) =>
+      sendCompletion(response, String(request.json().messages[1]!.content).toUpperCase()),
+    );
+    const text = `The quay.${' '.repeat(20_000)}The tower.${'\n'.repeat(7_000)}The end.`;
+    const { output } = await run('translation/automatic_translation', { text, target_language: 'de' });
+    expect(output).toMatchObject({ text: text.toUpperCase() });
+    expect(server.requests.map((request) => request.json().messages[1]!.content)).toEqual([
+      'The quay.',
+      'The tower.',
+      'The end.',
+    ]);
+  });
+
   test.each([
     ['a PNG', 'png', () => picture().png().toBuffer()],
     [
@@ -180,11 +256,10 @@ describe('requests and results', () => {
       duration_seconds: 3.5,
       segments: [{ start: 0, end: 3.5, text: 'The quay is closed.' }],
     });
-    const { path, headers, body } = server.requests[0]!;
+    const { path, headers } = server.requests[0]!;
     expect(path).toBe('/v1/audio/transcriptions');
-    const form = await new Response(new Uint8Array(body), {
-      headers: { 'content-type': headers['content-type']! },
-    }).formData();
+    expect(headers['content-type']).toMatch(/^multipart\/form-data/);
+    const form = await formOf(server.requests[0]!);
     expect(Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'))).toEqual({
       model: 'test-model',
       response_format: 'verbose_json',
@@ -193,6 +268,31 @@ describe('requests and results', () => {
     const sent = form.get('file') as File;
     expect([sent.name, sent.type]).toEqual(['notice.wav', 'audio/wav']);
     expect(Buffer.from(await sent.arrayBuffer())).toEqual(sound);
+  });
+
+  test('a model that has no verbose_json transcribes without it', async () => {
+    rejectField('response_format', ({ body }) => !body.includes('verbose_json'));
+    const input = await file('notice.wav', Buffer.from('RIFF'), 'audio', 'audio/wav');
+    const { output } = await run('audio/speech_to_text_async', { file: input });
+    expect(output).toMatchObject({ text: 'Closed.', language: null, segments: [] });
+    const formats = server.requests.map(async (request) => (await formOf(request)).get('response_format'));
+    expect(await Promise.all(formats)).toEqual(['verbose_json', 'json']);
+  });
+
+  test.each([
+    ['blob', 'video/webm', 'blob.webm'],
+    ['blob', 'audio/ogg; codecs=opus', 'blob.ogg'],
+    ['download', 'audio/mpeg', 'download.mp3'],
+    ['download', 'audio/midi', 'download'],
+    ['notice.wav', 'audio/wav', 'notice.wav'],
+  ])('the recording %s of the type %s is sent as %s', async (filename, type, name) => {
+    server.respondWith((_request, response) => sendJson(response, { text: 'Closed.' }));
+    const input = await file(filename, Buffer.from('sound'), 'audio', type);
+    await run('audio/speech_to_text_async', { file: input, language: 'pt-BR' });
+    const form = await formOf(server.requests[0]!);
+    expect((form.get('file') as File).name).toBe(name);
+    // ISO 639 has no regions.
+    expect(form.get('language')).toBe('pt');
   });
 
   test('files of the wrong kind and recordings over the limit are not sent', async () => {

@@ -283,6 +283,26 @@ describe('texts that cannot be analysed', () => {
     expect(await run('text/sentiment_analysis', { text: 'Superb!' })).toMatchObject({ sentiment: 'positive' });
   });
 
+  test.each([
+    ['Chinese', '房间很脏，服务很差，我再也不会来了。'],
+    ['Chinese', '你好'],
+    ['Japanese', 'ありがとう'],
+    ['Korean', '안녕하세요'],
+    ['Russian', 'Ужасный отель, больше не приеду.'],
+    ['Greek', 'Τέλεια!'],
+    ['Hebrew', 'שלום עולם'],
+    ['Arabic', 'الفندق سيئ جدا'],
+  ])('a short text in the script of %s is rejected', async (language, text) => {
+    await failsForGood(run('text/sentiment_analysis', { text }), new RegExp(`the text seems to be ${language}`));
+  });
+
+  test.each(['α and β decay', 'Ω 5 V', 'Angela Merkel 安格拉', '😀'])(
+    'a text with few letters of another script is analysed: %s',
+    async (text) => {
+      expect(await run('text/sentiment_analysis', { text })).toMatchObject({ sentiment: 'neutral' });
+    },
+  );
+
   test('errors name the exceeded limit: length, time', async () => {
     const strict = createAiProviders({ extractor, limits: { textCharacters: 100 } });
     await failsForGood(

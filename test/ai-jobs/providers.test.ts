@@ -8,7 +8,9 @@ import type { AiProviders, InputFile } from '../../domain/ai-jobs/provider.js';
 import { noCheckpoints } from '../../domain/checkpoints.js';
 import { createAiProviders, OPENAI_SUBFEATURES } from '../../providers/ai-jobs/index.js';
 import type { Extractor } from '../../providers/extraction/index.js';
+import { duringTests } from '../support/during-tests.js';
 import { startExtractor } from '../support/extractor.js';
+import { sendCompletion, startOpenAiServer } from '../support/openai-server.js';
 import { failsForGood } from './permanent-error.js';
 
 const FIXTURES = join(process.cwd(), 'test/fixtures');
@@ -112,10 +114,14 @@ describe('inputs', () => {
   });
 });
 
+async function fixture(filename: string, kind: InputFile['kind']): Promise<InputFile> {
+  const path = join(FIXTURES, filename);
+  return { path, filename, kind, mime_type: '', size: (await stat(path)).size };
+}
+
 describe('document text extraction', () => {
   async function extract(filename: string, kind: InputFile['kind']) {
-    const path = join(FIXTURES, filename);
-    const file: InputFile = { path, filename, kind, mime_type: '', size: (await stat(path)).size };
+    const file = await fixture(filename, kind);
     const options = { model: null, checkpoints: noCheckpoints };
     const provider = providers.find('document/text_extraction', 'local')!;
     const { output } = await provider.run({ file }, options, new AbortController().signal);
@@ -139,5 +145,44 @@ describe('document text extraction', () => {
     await failsForGood(extract('encrypted.pdf', 'pdf'), /encrypted. Remove the password and send it again/);
     await failsForGood(extract('scanned.pdf', 'pdf'), /No text was found in the file/);
     await failsForGood(extract('report.pdf', 'audio'), /format is not supported/);
+  });
+});
+
+describe('organisations take turns', () => {
+  const server = duringTests(startOpenAiServer);
+  const single = duringTests(() => startExtractor({ processes: 1, ocrProcesses: 1 }));
+  const ofOneProcess = duringTests(() =>
+    createAiProviders({
+      extractor: single,
+      limits: { textProcesses: 1 },
+      openai: { baseUrl: server.baseUrl, models: { 'image/captioning': 'seeing' } },
+    }),
+  );
+
+  test.each<[SubfeatureName, string, () => Promise<object>]>([
+    ['text/language_detection', 'eld', async () => ({ text: 'The harbour is closed.' })],
+    ['document/text_extraction', 'local', async () => ({ file: await fixture('handbook.docx', 'docx') })],
+    ['ocr/ocr_async', 'tesseract', async () => ({ file: await fixture('scripts/de.png', 'image'), language: 'en' })],
+    [
+      'ocr/ocr_tables_async',
+      'tesseract',
+      async () => ({ file: await fixture('scripts/de.png', 'image'), language: 'en' }),
+    ],
+    ['image/captioning', 'openai', async () => ({ file: await fixture('scripts/de.png', 'image'), language: 'en' })],
+  ])('%s: one job does not wait for the many jobs of another organisation', async (subfeature, name, makeInput) => {
+    server.respondWith((_request, response) => sendCompletion(response, 'A sign.'));
+    const input = await makeInput();
+    const provider = ofOneProcess.find(subfeature, name)!;
+    const ended: string[] = [];
+    const runFor = async (org: string) => {
+      await provider.run(
+        input as never,
+        { model: null, checkpoints: noCheckpoints, org },
+        new AbortController().signal,
+      );
+      ended.push(org);
+    };
+    await Promise.all([...Array(6).fill('a'), 'b'].map(runFor));
+    expect(ended.indexOf('b')).toBeLessThanOrEqual(4);
   });
 });

@@ -94,6 +94,17 @@ describe('crews', () => {
     expect((await crew.status(id)).execution_time).toBe(done.execution_time);
   });
 
+  test.each([
+    ['refund', 'billing'],
+    ['password', 'account'],
+    ['in', 'other'],
+    ['', 'other'],
+  ])('the message "%s" is about %s', async (customer_message, category) => {
+    const id = await crew.start({ ...SUPPORT, customer_message });
+    const { tasks } = await crew.reaches(id, 'pending_human_input');
+    expect(tasks[0].output).toBe(category);
+  });
+
   test('a rejected task is retried with the feedback until it is approved', async () => {
     const id = await crew.start(SUPPORT);
     const first = await crew.reaches(id, 'pending_human_input');

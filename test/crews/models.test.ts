@@ -61,10 +61,21 @@ function writeTooledCrew(folder: string, url: string): void {
   writeFileSync(join(folder, 'crew.yaml'), JSON.stringify(crew));
 }
 
-/** The crews of the test fixtures, a crew with tools, and two whose tasks cannot be read, one of another organisation. */
+/** A crew of the built-in model whose output is true or false, which no text holds. */
+function writeDecidingCrew(folder: string): void {
+  mkdirSync(folder);
+  const agent = 'judge:\n  role: Judge\n  goal: Decide\n  backstory: You decide.\n  llm: built-in\n';
+  writeFileSync(join(folder, 'agents.yaml'), agent);
+  writeFileSync(join(folder, 'tasks.yaml'), 'decide:\n  description: Is it open?\n  output_pydantic: Decision\n');
+  const tasks = [{ task: 'decide', output_json: { type: 'boolean' } }];
+  writeFileSync(join(folder, 'crew.yaml'), JSON.stringify({ tasks }));
+}
+
+/** The crews of the test fixtures, a crew with tools, one that decides, and two whose tasks cannot be read, one of another organisation. */
 function writeCrews(folder: string, toolServerUrl: string): void {
   cpSync('test/fixtures/crews', folder, { recursive: true });
   writeTooledCrew(join(folder, 'tooled'), toolServerUrl);
+  writeDecidingCrew(join(folder, 'deciding'));
   for (const [name, organisations] of Object.entries({ broken: 'models', foreign: 'others' })) {
     cpSync('test/fixtures/crews/letter', join(folder, name), { recursive: true });
     writeFileSync(join(folder, name, 'tasks.yaml'), 'write_letter: fast\n');
@@ -354,6 +365,8 @@ describe('crews with a language model and tools', () => {
         toolCall('b', 'tides_next_high', { port: 'Hamburg' }),
         toolCall('c', 'measure', { name: '..', body: {} }),
         toolCall('d', 'tides_erase', {}),
+        toolCall('e', 'tides_next_high', '{"port":"Ham'),
+        toolCall('f', 'tides_next_high', ''),
       ),
       completion('142 steps'),
       completion('```json\n{"steps": 142, "tide": "noon"}\n```'),
@@ -386,7 +399,11 @@ describe('crews with a language model and tools', () => {
       'next.high at Hamburg: noon',
       'Error: name: is not valid',
       'Error: There is no tool "tides_erase".',
+      'Error: The arguments are not a JSON object. The tool was not called.',
+      // Some servers send nothing for a call without arguments.
+      'Error: Which port?',
     ]);
+    expect(toolServer.requests.filter(({ body }) => body.includes('"tools/call"'))).toHaveLength(2);
     const called = toolServer.requests.find(({ path }) => path.startsWith('/v1/'))!;
     expect(called).toMatchObject({
       method: 'POST',
@@ -399,6 +416,12 @@ describe('crews with a language model and tools', () => {
     expect(lastOfMcp.headers).toMatchObject({ 'mcp-session-id': 'session-1' });
     const { crews } = (await tooled.get('/crews')).body;
     expect(crews.find(({ name }: { name: string }) => name === 'tooled').agents[0].tools).toEqual(['measure', 'tides']);
+  });
+
+  test('an output_json for which the built-in model finds no value ends the execution, and says so', async () => {
+    const deciding = crew('deciding');
+    const failed = await deciding.reaches(await deciding.start({}), 'error');
+    expect(failed.error).toBe('The built-in model finds no value for output_json.');
   });
 
   test('async tasks run beside others until a task needs them', async () => {
