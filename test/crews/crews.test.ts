@@ -97,7 +97,6 @@ describe('crews', () => {
   test.each([
     ['refund', 'billing'],
     ['password', 'account'],
-    ['in', 'other'],
     ['', 'other'],
   ])('the message "%s" is about %s', async (customer_message, category) => {
     const id = await crew.start({ ...SUPPORT, customer_message });
