@@ -27,15 +27,18 @@ export function analyse({ text }: ValidatedInput<'text/language_detection'>): Fu
 
 /** @returns the English name of the text's language when it is clearly not English, else null */
 export function nonEnglishLanguage(text: string): string | null {
-  const letters = text.slice(0, SAMPLE).replace(/\P{L}/gu, '');
-  const latin = letters.replace(/\P{Script=Latin}/gu, '').length;
+  const sample = text.slice(0, SAMPLE);
+  const letters = sample.replace(/\P{L}/gu, '').length;
+  // Not the letters of a formula, which stand alone.
+  const words = (sample.match(/\p{L}{2,}/gu) ?? []).join('');
+  const latin = words.replace(/\P{Script=Latin}/gu, '').length;
   const { candidates, reliable } = detectLanguages(text);
   const [best] = candidates;
   const english = candidates.find(({ language }) => language === 'en')?.confidence ?? 0;
-  const isLong = letters.length >= MIN_LETTERS && reliable;
-  // A short text in another script is not English, and its words are unknown to the analyses. Not so of formulas and of bold letters
-  // from mathematics, in which the few Latin letters can resemble any language.
-  const isForeign = (language: string) => latin * 2 < letters.length && scriptOf(language) !== 'Latn';
+  const isLong = letters >= MIN_LETTERS && reliable;
+  // A short text in another script is not English, and its words are unknown to the analyses. Bold letters from mathematics are no
+  // other script: the few Latin letters beside them can resemble any language.
+  const isForeign = (language: string) => latin * 2 < words.length && scriptOf(language) !== 'Latn';
   const clear = best && (isLong || isForeign(best.language)) && best.confidence - english > MARGIN;
   return clear && best.language !== 'en' ? languageName(best.language) : null;
 }
