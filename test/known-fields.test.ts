@@ -31,6 +31,18 @@ describe('fields within alternatives', () => {
   });
 });
 
+test('the fields of a list are gathered once for all its elements', () => {
+  let gathered = 0;
+  const element = z.lazy(() => {
+    gathered += 1;
+    return z.object({ n: z.int(), note: z.string().optional() });
+  });
+  const elements = Array.from({ length: 100 }, (_, n) => ({ n, note: null }));
+  const { given, unknown } = checkFields(z.object({ elements: z.array(element) }), { elements });
+  expect([given, unknown]).toEqual([{ elements: elements.map(({ n }) => ({ n })) }, null]);
+  expect(gathered).toBe(1);
+});
+
 test.each(['__proto__', 'constructor', 'toString'])('a message names the unknown field %s as it was sent', (name) => {
   const value: unknown = JSON.parse(`{"${name}": 1}`);
   expect(() => read(z.object({}), value)).toThrow(`${name}: is not known`);

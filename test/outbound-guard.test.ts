@@ -296,13 +296,31 @@ describe('names', () => {
     expect(answers).toEqual([]);
     server.close();
   });
+
+  test('lookups beyond a bound fail at once as a timeout, while a name server is silent, and others succeed afterwards', async () => {
+    const server = await nameServer(() => '127.0.0.1');
+    const lookup = createLookup([`127.0.0.1:${(server.address() as AddressInfo).port}`]);
+    let ended = 0;
+    const within = Array.from({ length: 4_000 }, (_, n) => lookup(`silent-${n}.example`).finally(() => ended++));
+    const results = Promise.allSettled(within);
+    await expect(lookup('beyond.example')).rejects.toMatchObject({ code: 'ETIMEOUT' });
+    expect(ended).toBe(0);
+    const client = clientWith({ lookup });
+    await expect(client.check('https://beyond.example/')).resolves.toBeUndefined();
+    const sent = client.send(getOf('https://beyond.example/'));
+    await expect(sent).rejects.toMatchObject({ code: 'ETIMEDOUT', message: 'name lookup timed out' });
+    expect(new Set((await results).map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(await lookup('beyond.example')).toEqual(['127.0.0.1']);
+    server.close();
+  });
 });
 
-/** A name server that returns the next address for each IPv4 query, and none for IPv6. */
+/** A name server that returns the next address for each IPv4 query, and none for IPv6. For names that begin with `silent` it is silent. */
 async function nameServer(nextAddress: () => string): Promise<Socket> {
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {
     const endOfName = query.indexOf(0, 12) + 1;
+    if (query.toString('latin1', 13, 19) === 'silent') return;
     const question = query.subarray(12, endOfName + 4);
     const isA = query.readUInt16BE(endOfName) === 1;
     const header = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isA ? 1 : 0, 0, 0, 0, 0]);

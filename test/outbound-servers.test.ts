@@ -276,6 +276,25 @@ describe('a receiver that misbehaves', () => {
       'response is not valid HTTP',
     ],
     [
+      'states two lengths',
+      (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc'),
+      'EPROTO',
+      'response is not valid HTTP',
+    ],
+    [
+      'states a length beside chunks',
+      (socket) =>
+        socket.end('HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'),
+      'EPROTO',
+      'response is not valid HTTP',
+    ],
+    [
+      'responds with the status 000',
+      (socket) => socket.end('HTTP/1.1 000 None\r\ncontent-length: 0\r\n\r\n'),
+      'EPROTO',
+      'response is not valid HTTP',
+    ],
+    [
       'never ends its headers',
       (socket) => pour(socket, `x-a: ${'a'.repeat(997)}\r\n`),
       'EPROTO',

@@ -21,6 +21,11 @@ const { EventType } = proto.temporal.api.enums.v1;
 const SENTIMENT = 'text/sentiment_analysis/wink';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+/** What the test reads of the API document. */
+interface Document {
+  webhooks: { async_job_completed: { post: { parameters: { name: string }[] } } };
+}
+
 describe('AI jobs', () => {
   const { apiUrl, mongodbUri } = sharedProduct();
   const api = jobClientDuringTests('jobs');
@@ -84,6 +89,11 @@ describe('AI jobs', () => {
       'webhook-id': expect.stringMatching(/^dlv_/),
       'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
     });
+    const document = (await (await fetch(`${apiUrl}/openapi.json`)).json()) as Document;
+    const { parameters } = document.webhooks.async_job_completed.post;
+    const documented = parameters.map(({ name }) => name.toLowerCase());
+    const sent = Object.keys(request.headers).filter((name) => /^(webhook|x)-/.test(name));
+    expect(sent.sort()).toEqual(documented.sort());
     const keyId = String(request.headers['x-service-key-id']);
     const publicKey = await api.get(`/v3/ai/webhook-public-key?key_id=${keyId}`);
     expect([publicKey.status, publicKey.text]).toEqual([200, expect.stringMatching(/^-----BEGIN PUBLIC KEY-----/)]);

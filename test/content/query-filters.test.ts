@@ -74,6 +74,8 @@ describe('filters by metadata', () => {
     ['or', { $or: [{ brand: 'Acme' }, { year: { $gt: 2000 } }] }, ['acme', 'bolt']],
     ['and', { $and: [{ sold: { $exists: true } }, { $not: { sold: true } }] }, ['bolt']],
     ['not in a range, including items without the field', { $not: { year: { $gt: 0 } } }, ['coda', 'none']],
+    ['the negation of no conditions', { $not: {} }, []],
+    ['no conditions beside others', { $and: [{}, { brand: 'Acme', additional_metadata: {} }] }, ['acme']],
     ['a free field', { additional_metadata: { source: 'wiki' } }, ['coda']],
     ['a free number and a list of texts', { additional_metadata: { source: ['wiki', 'web'], n: 7 } }, ['coda']],
     ['a value in a free list', { additional_metadata: { tags: 'b' } }, ['none']],
@@ -117,6 +119,8 @@ describe('filters by metadata', () => {
     ['a list instead of filters', { $not: [] }, 'metadata_filters.$not'],
     ['an object instead of a list', { $or: { brand: 'Acme' } }, 'metadata_filters.$or'],
     ['too many values', { year: Array.from({ length: 1_001 }, (_, n) => n) }, 'metadata_filters'],
+    ['too many filters without conditions', { $or: Array(101).fill({}) }, 'metadata_filters'],
+    ['too many without free fields', { $and: Array(101).fill({ additional_metadata: {} }) }, 'metadata_filters'],
     ['text instead of filters', 'brand = Acme', 'metadata_filters'],
   ])('are rejected with the name of the field: %s', async (_, filters, field) => {
     const { status, body } = await query(filters);

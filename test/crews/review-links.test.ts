@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { fetchDocumented } from '../support/conformance.js';
 import { createCrewClient } from '../support/crew-client.js';
@@ -124,6 +126,20 @@ describe('review links', () => {
     ];
     for (const token of forged) expect([token, (await read(`${apiUrl}/review#${token}`)).status]).toEqual([token, 404]);
     expect((await read(`${apiUrl}/review#`)).status).toBe(401);
+  });
+
+  test.each([
+    ['a wrong link', 'Authorization: Bearer x.y\r\n', 404],
+    ['no link', '', 401],
+  ])('are checked before a body is read: %s', async (_what, header, status) => {
+    const socket = connect(Number(new URL(apiUrl).port), '127.0.0.1').setEncoding('latin1');
+    socket.write(
+      `POST /review/decision HTTP/1.1\r\nHost: localhost\r\n${header}` +
+        'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    const [response] = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+    expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    socket.destroy();
   });
 
   test('lead to a page that runs no foreign code, sends its address to no other site, and decides nothing by itself', async () => {

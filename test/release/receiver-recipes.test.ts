@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -75,21 +76,26 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function start(command: string, args: string[], environment = process.env) {
+async function start(command: string, args: string[], environment = process.env, secret = SECRET) {
   const env = {
     ...environment,
     PORT: '0',
-    SIGNING_SECRET: SECRET,
+    SIGNING_SECRET: secret,
     PREVIOUS_SIGNING_SECRET: PREVIOUS,
     CREW_SIGNING_SECRET: CREW_SECRET,
     PUBLIC_KEY_FILE: publicKeyFile,
   };
   const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.push(child);
+  const closed = once(child, 'close');
   const errors: string[] = [];
   child.stderr?.on('data', (text) => errors.push(String(text)));
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
-  const nextLine = async (): Promise<string> => (await lines.next()).value ?? `ended: ${errors.join('')}`;
+  const nextLine = async (): Promise<string> => {
+    const line = (await lines.next()).value;
+    if (line === undefined) await closed;
+    return line ?? `ended: ${errors.join('')}`;
+  };
   const first = await nextLine();
   const port = /^listening on (\d+)$/.exec(first)?.[1];
   if (!port) throw new Error(`${command} ${args.join(' ')} did not start: ${first}`);
@@ -99,24 +105,33 @@ async function start(command: string, args: string[], environment = process.env)
     await response.arrayBuffer();
     return response.status;
   };
-  return { post, nextLine };
+  /** Leaves within a request, and resolves when the receiver has closed the connection. */
+  const abort = async (path: string): Promise<void> => {
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    socket.end(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc`);
+    await once(socket, 'close');
+  };
+  return { post, nextLine, abort };
 }
 
 type Receiver = Awaited<ReturnType<typeof start>>;
 
 /** @param rotated the secrets that sign a webhook after a rotation */
-async function expectIndexingReceiver({ post, nextLine }: Receiver, rotated = [PREVIOUS]): Promise<void> {
+async function expectIndexingReceiver({ post, nextLine, abort }: Receiver, rotated = [PREVIOUS]): Promise<void> {
   const path = '/webhooks/indexing';
   const body = indexed('dlv_1');
   expect(await post(path, body)).toBe(401);
   const { 'webhook-signature': signature = '', ...headers } = hmac(body);
   expect(await post(path, body, { ...headers, 'webhook-signature': signature.slice(3) })).toBe(401);
   expect(await post(path, body, { ...headers, 'webhook-signature': 'v1,AAAA' })).toBe(401);
+  expect(await post(path, body, { ...hmac(body), 'webhook-timestamp': '1'.repeat(5_000) })).toBe(401);
   expect(await post(path, body, hmac(indexed('dlv_2')))).toBe(401);
   expect(await post(path, body, hmac(body, [CREW_SECRET]))).toBe(401);
   expect(await post(path, body, hmac(body, [SECRET], 6 * MINUTE_MS))).toBe(401);
   expect(await post(path, body, hmac(body, [SECRET], -6 * MINUTE_MS))).toBe(401);
   expect(await post('/elsewhere', body, hmac(body))).toBe(404);
+  await abort(path);
   expect(await post(path, body, hmac(body, [SECRET], 4 * MINUTE_MS))).toBe(204);
   expect(await nextLine()).toBe('handbook/doc ü is completed');
   // A repeat gets a response but is not processed: the next line belongs to the next delivery.
@@ -181,7 +196,9 @@ describe('recipes without a library', () => {
 
   test('the first webhook', async () => {
     writeFileSync(join(folder, 'first.mjs'), recipe('first.mjs'));
-    const { post, nextLine } = await start(process.execPath, ['first.mjs']);
+    await expect(start(process.execPath, ['first.mjs'], process.env, '')).rejects.toThrow('SIGNING_SECRET is empty');
+    const { post, nextLine, abort } = await start(process.execPath, ['first.mjs']);
+    await abort('/');
     const body = indexed('dlv_1');
     expect(await post('/', body, hmac(body, [PREVIOUS, SECRET]))).toBe(204);
     expect(await nextLine()).toBe('{');

@@ -1,10 +1,18 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import type { webhooks } from '../../client/schema.js';
 import { CREW_EVENTS } from '../../domain/webhooks/events.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import {
+  type AuthenticationCallback,
   type CrewCallback,
+  type CrewCompleted,
+  type CrewFailed,
+  type CrewStepCallback,
+  type CrewTaskCallback,
+  type IndexingEvent,
+  type JobCallback,
   verifyAuthenticationCallback,
   verifyCallback,
   verifyCrewCallback,
@@ -12,6 +20,26 @@ import {
   verifyJobCallback,
   WebhookVerificationError,
 } from '../../receiver/index.js';
+
+interface Payloads {
+  'indexing.status_changed': IndexingEvent;
+  async_job_completed: JobCallback;
+  task_completed: CrewTaskCallback;
+  task_pending_human_input: CrewTaskCallback;
+  step: CrewStepCallback;
+  crew_completed: CrewCompleted;
+  crew_failed: CrewFailed;
+  'authentication.ended': AuthenticationCallback;
+}
+type FieldOf<Payload> = Payload extends unknown ? keyof Payload : never;
+type Documented<Event extends keyof webhooks> = webhooks[Event]['post']['requestBody']['content']['application/json'];
+/** Fields of callbacks in the API document that the types of the library do not have. */
+type Missing = {
+  [Event in keyof Payloads]: Exclude<FieldOf<Documented<Event>>, FieldOf<Payloads[Event]>>;
+}[keyof Payloads];
+const missing: Missing[] = [];
+// The compiler tests that there are none.
+missing satisfies never[];
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
 const OTHER_SECRET = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
