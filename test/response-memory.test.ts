@@ -126,16 +126,16 @@ const RESPONSES: Record<string, (ctx: RequestContext, respond: (data: unknown) =
   },
 };
 
-describe('other responses are the same as without the limit of memory', () => {
+describe('a service whose memory is limited', () => {
   const collections = collectionsDuringTests(sharedProduct().mongodbUri);
 
-  /** An API with the routes above. */
-  async function startWith(limit: boolean, org: string) {
+  /** @param maxBytes null: without the limit */
+  async function startWith(maxBytes: number | null, org: string, responses: typeof RESPONSES) {
     const sealer = createSealer(Buffer.alloc(32, 7).toString('base64'));
     const router = new Router<RequestState>();
     const operation = operations('Test', plainEnvelope);
     const idempotencyKeys = createIdempotencyKeys(collections, sealer, { ttlMs: DAY_MS });
-    for (const [name, handle] of Object.entries(RESPONSES)) {
+    for (const [name, handle] of Object.entries(responses)) {
       const path = `/${name.replaceAll(' ', '-')}`;
       const declared = { summary: name, response: z.unknown() };
       router.get(
@@ -165,12 +165,15 @@ describe('other responses are the same as without the limit of memory', () => {
     const log = pino({ level: 'silent' });
     const app = new Koa<RequestState>();
     app.use(requestContext(log, [], { untrustedForwarding: false }));
-    if (limit) app.use(limitBodyMemory(16 * 1024 * 1024));
+    if (maxBytes !== null) app.use(limitBodyMemory(maxBytes));
     app.use(serve([service], log));
     return startHttpServer(app.callback());
   }
-  const limited = duringTests(() => startWith(true, 'response-memory-limited'));
-  const plain = duringTests(() => startWith(false, 'response-memory-plain'));
+  const limited = duringTests(() => startWith(16 * 1024 * 1024, 'response-memory-limited', RESPONSES));
+  const plain = duringTests(() => startWith(null, 'response-memory-plain', RESPONSES));
+  const small = duringTests(() =>
+    startWith(400_000, 'response-memory-small', { large: (_ctx, respond) => respond('x'.repeat(16_000_000)) }),
+  );
 
   const ask = async (url: string, method: string, headers: Record<string, string>) => {
     const response = await fetch(url, { method, headers });
@@ -178,7 +181,7 @@ describe('other responses are the same as without the limit of memory', () => {
     return { status: response.status, headers: Object.fromEntries(kept), body: await response.text() };
   };
 
-  test.each(Object.keys(RESPONSES))('%s', async (name) => {
+  test.each(Object.keys(RESPONSES))('responds the same as without a limit: %s', async (name) => {
     const requests: [method: string, headers: Record<string, string>][] = [
       ['GET', {}],
       ['HEAD', {}],
@@ -193,5 +196,14 @@ describe('other responses are the same as without the limit of memory', () => {
       const response = await ask(limited.url + path, ...request);
       expect([request, response]).toEqual([request, await ask(plain.url + path, ...request)]);
     }
+  });
+
+  test('sends a response that is larger than all of the memory alone, and one of work that was done in any case', async () => {
+    const large = (method: string) => ask(`${small.url}/large`, method, {});
+    const [unread] = (await once(get(`${small.url}/large`, { agent: false }), 'response')) as [IncomingMessage];
+    expect((await large('GET')).status).toBe(429);
+    expect(await large('POST')).toMatchObject({ status: 201, body: 'x'.repeat(16_000_000) });
+    unread.on('error', () => undefined).destroy();
+    await eventually('room again', async () => (await large('GET')).status === 200);
   });
 });

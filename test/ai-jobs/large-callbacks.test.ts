@@ -19,8 +19,8 @@ import { aiJobRecord } from '../support/records.js';
 
 const LARGE = JSON.stringify({ text: 'word '.repeat(300_000) });
 const SMALL = JSON.stringify({ text: 'word' });
-/** Longer than the tests. */
-const NEVER_MS = 60 * 60 * 1000;
+/** Longer than an attempt waits for its turn. */
+const LONG_MS = 60_000;
 
 describe('the callbacks of jobs with large results', () => {
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'large-callbacks'));
@@ -88,11 +88,11 @@ describe('the callbacks of jobs with large results', () => {
     const jobHeaders = createHeaderSealing(createSealer(randomBytes(32).toString('base64')), 'job-headers');
     const callback = createAiJobCallback(
       { aiJobs, signingKeys, jobHeaders },
-      { ...CALLBACK_DELIVERY_POLICY, timeoutMs: NEVER_MS },
+      { ...CALLBACK_DELIVERY_POLICY, timeoutMs: LONG_MS },
     );
     const log = pino({ level: 'silent' });
     const send = createAttempt({ outbound, log, random: () => 0.5, now: () => new Date() });
-    const attempt = (claimed: DeliveryRecord, claimMs = 2 * NEVER_MS) =>
+    const attempt = (claimed: DeliveryRecord, claimMs = 2 * LONG_MS) =>
       send({ ...claimed, next_attempt_at: new Date(Date.now() + claimMs) }, callback);
 
     const four = (await deliveries(4, 'turns', hanging.url, LARGE)).map((each) => attempt(each));

@@ -135,9 +135,10 @@ describe('review links', () => {
     const socket = connect(Number(new URL(apiUrl).port), '127.0.0.1').setEncoding('latin1');
     socket.write(
       `POST /review/decision HTTP/1.1\r\nHost: localhost\r\n${header}` +
-        'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+        // Such a body is rejected when its turn to be read comes.
+        'Content-Type: application/json\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
-    const [response] = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+    const [response] = await once(socket, 'data');
     expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     socket.destroy();
   });

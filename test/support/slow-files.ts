@@ -63,6 +63,8 @@ export const SLOW_FILES: readonly string[] = [
   'content/upsert',
   'quotas',
   'content/item-changes',
+  'ai-jobs/large-callbacks',
+  'response-memory',
   'content/scans',
   'backup',
   'content/hostile-files',
@@ -109,4 +111,5 @@ export const SLOW_FILES: readonly string[] = [
   'server',
   'metrics',
   'outbound-servers',
+  'outbound-guard',
 ];
