@@ -20,6 +20,12 @@ const FIXED: Record<string, readonly [file: string, name: string]> = {
   'the output of a task': ['activities/crews/run-crew.ts', 'MAX_OUTPUT_BYTES'],
   "a tool's result, as the agent sees it": ['activities/crews/tools.ts', 'MAX_RESULT_CHARACTERS'],
   'a page that an agent fetches': ['activities/crews/fetch-page.ts', 'MAX_BYTES'],
+  "a tool's call": ['activities/crews/tools.ts', 'MAX_TOOL_MS'],
+  'callbacks of jobs with large results that a worker sends at a time': [
+    'activities/ai-jobs/job-callback.ts',
+    'LARGE_AT_ONCE',
+  ],
+  'such callbacks of one organisation': ['activities/ai-jobs/job-callback.ts', 'LARGE_OF_ONE'],
   'attempts that a delivery record shows': ['storage/webhooks/outcome-updates.ts', 'MAX_LOGGED_ATTEMPTS'],
   'bytes of a response that an attempt records': ['activities/webhooks/attempt.ts', 'MAX_RESPONSE_BYTES'],
   'addresses of a `web` connector': ['domain/connectors/connectors.ts', 'MAX_START_PAGES'],
