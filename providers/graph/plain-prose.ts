@@ -21,7 +21,7 @@ const HEADING = /^\s{0,3}#{1,6}\s+/;
 const LIST_ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s+/;
 const ROW = /^[^:;]{1,60}: /;
 /** Cells between bars, tabs or commas without a space. */
-const CELLS = /\S\s*[|\t].*\S|^[^,]*,[^\s,][^,]*(,[^\s,][^,]*)+$/;
+const CELLS = /\S *[|\t].*\S|^[^,]*,[^\s,][^,]*(,[^\s,][^,]*)+$/;
 /** The share of the width that a line of wrapped text has at least: letters are not equally wide. */
 const RAGGED = 0.75;
 /** Characters of the longest line of an address or a signature. Text is not wrapped as narrowly. */
