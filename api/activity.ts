@@ -6,16 +6,11 @@ import { MAX_COUNTED } from '../domain/metrics.js';
 import { DELIVERY_STATES } from '../domain/webhooks/states.js';
 import type { Activity } from '../storage/activity.js';
 import { adaptiveCache } from './adaptive-cache.js';
+import type { Dependencies } from './dependencies.js';
 import { contentEnvelope } from './envelope.js';
 import { numberParameter } from './number-parameter.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
-
-export interface ActivityDependencies {
-  activity: Activity;
-  /** The time of the database, with which the work is stored. */
-  now: () => Date;
-}
 
 const INTERVALS = 48;
 const HOUR_MS = 3_600_000;
@@ -59,7 +54,7 @@ const activitySchema = z
   .meta({ id: 'Activity' });
 
 /** `GET /usage/activity`: counts for charts. */
-export function activityRoutes({ activity, now }: ActivityDependencies): Router<RequestState> {
+export function activityRoutes({ activity, now }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>();
   // Every open page of the console requests it again and again.
   const cached = adaptiveCache<z.input<typeof activitySchema>>();

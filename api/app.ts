@@ -2,24 +2,22 @@ import Koa, { type Middleware } from 'koa';
 import type { Registry } from 'prom-client';
 import type { AllowedCidr } from '../domain/address-rules.js';
 import { aiJobService } from './ai-jobs/service.js';
-import { type AuditDependencies, auditRoutes } from './audit.js';
+import { auditRoutes } from './audit.js';
 import { createBacklogMetrics } from './backlog-metrics.js';
 import { limitBodyMemory } from './body-memory.js';
 import { discardBody } from './body-pieces.js';
 import { connectorRoutes } from './connectors/connectors.js';
 import { syncRoutes } from './connectors/syncs.js';
-import type { TemporalUi } from './console.js';
 import { contentService } from './content/service.js';
 import { reviewService } from './crews/review.js';
 import { crewService } from './crews/service.js';
 import type { Dependencies } from './dependencies.js';
-import { type EventDependencies, eventService } from './events/service.js';
-import type { HealthDependencies } from './health.js';
+import { eventService } from './events/service.js';
 import { createInProcessFetch } from './in-process.js';
-import { type KeyDependencies, keyRoutes } from './keys.js';
-import { type McpDependencies, mcpService } from './mcp/service.js';
+import { keyRoutes } from './keys.js';
+import { mcpService } from './mcp/service.js';
 import { createHttpMetrics, type HttpMetrics } from './metrics.js';
-import { type OperatorDependencies, operatorService } from './operator.js';
+import { operatorService } from './operator.js';
 import { paymentService } from './payments/service.js';
 import { internalService, publicService } from './public-service.js';
 import { limitFailedLogins, rateLimit } from './rate-limit.js';
@@ -27,35 +25,21 @@ import { type RequestState, requestContext } from './request-context.js';
 import { createShowLastRequest } from './sent-requests.js';
 import { cutSlowBodies, type SlowRequestLimits } from './server.js';
 import { type Service, serve } from './service.js';
-import { type UsageDependencies, usageService } from './usage.js';
+import { usageService } from './usage.js';
 import { allDeliveriesService } from './webhooks/all-deliveries.js';
 import { indexingDeliveryRoutes } from './webhooks/delivery-routes.js';
 import { registrationRoutes } from './webhooks/registration.js';
 import { replayRoutes } from './webhooks/replays.js';
 
-export type ApiDependencies = Omit<
-  Dependencies &
-    HealthDependencies &
-    EventDependencies &
-    KeyDependencies &
-    OperatorDependencies &
-    AuditDependencies &
-    UsageDependencies,
-  'rateLimit' | 'showLastRequest'
-> & {
+/** What the process gives to the application. It makes the other dependencies of the routes itself. */
+export type ApiDependencies = Omit<Dependencies, 'rateLimit' | 'showLastRequest' | 'fetchHere'> & {
   trustedProxies: readonly AllowedCidr[];
   slowRequests: SlowRequestLimits;
   bodyMemoryBytes: number;
-  /** Whether an internal port serves metrics and the details of `/readyz`. */
-  hasInternalPort: boolean;
   /** Creates a span for each request; undefined without traces. */
   traceRequest: Middleware | undefined;
   /** The metrics of the process, which `/metrics` serves. */
   registry: Registry;
-  /** Where the console links to. */
-  temporalUi: TemporalUi | null;
-  /** Aborted when the process starts to shut down. */
-  stopping: AbortSignal;
 };
 
 /**
@@ -107,7 +91,7 @@ function createApi(deps: ApiDependencies, metrics: HttpMetrics): Koa<RequestStat
 
 /** All services of the server. */
 export function createServices(
-  deps: ApiDependencies & Pick<McpDependencies, 'fetchHere'>,
+  deps: ApiDependencies & Pick<Dependencies, 'fetchHere'>,
   metrics: HttpMetrics,
 ): Service[] {
   const shared = { ...deps, rateLimit: rateLimit(deps.rateLimits), showLastRequest: createShowLastRequest(deps) };
@@ -133,7 +117,7 @@ export function createServices(
   ];
   const failedLogins = limitFailedLogins(deps.rateLimits.failedLogins);
   return [
-    publicService({ ...deps, metrics, withInternals: !deps.hasInternalPort }, services),
+    publicService(shared, metrics, services),
     ...services.map((service) => ({ ...service, middleware: [failedLogins, ...service.middleware] })),
   ];
 }

@@ -1,15 +1,12 @@
 import Router from '@koa/router';
 import { z } from 'zod';
 import { ACTOR_TYPES, AUDITED } from '../domain/audit.js';
-import type { Audit, AuditRecord } from '../storage/audit.js';
+import type { AuditRecord } from '../storage/audit.js';
+import type { Dependencies } from './dependencies.js';
 import { contentEnvelope } from './envelope.js';
 import { operations } from './operation.js';
 import { byId, listSchema, pageQuery, readPage } from './pagination.js';
 import type { RequestState } from './request-context.js';
-
-export interface AuditDependencies {
-  audit: Audit;
-}
 
 const NEWEST_FIRST = byId('aud');
 
@@ -36,7 +33,7 @@ const entrySchema = z
   .meta({ id: 'AuditEntry' });
 
 /** `GET /audit`: what administrators of the organisation, and operators, have done in it. */
-export function auditRoutes({ audit }: AuditDependencies): Router<RequestState> {
+export function auditRoutes({ audit }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>();
   router.get(
     '/audit',

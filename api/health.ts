@@ -1,18 +1,13 @@
 import Router from '@koa/router';
 import { z } from 'zod';
-import { type Readiness, readinessSchema } from '../domain/readiness.js';
+import { readinessSchema } from '../domain/readiness.js';
 import { createSharedReads } from '../domain/shared-calls.js';
+import type { Dependencies } from './dependencies.js';
 import { plainEnvelope } from './envelope.js';
 import { operations } from './operation.js';
-import type { ProxySigns, RequestState } from './request-context.js';
+import type { RequestState } from './request-context.js';
 
-export interface HealthDependencies {
-  /** @param withIndexes whether to look for indexes that an operator should rebuild */
-  readiness: (withIndexes: boolean) => Promise<Readiness>;
-  /** Whether webhooks may be sent to this machine itself: true only in development. */
-  loopbackAllowed: boolean;
-  proxySigns: ProxySigns;
-}
+export type HealthDependencies = Pick<Dependencies, 'readiness' | 'loopbackAllowed' | 'proxySigns'>;
 
 const operation = operations('Health', plainEnvelope);
 

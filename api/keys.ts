@@ -3,17 +3,12 @@ import { z } from 'zod';
 import { createKeySchema, DEFAULT_KEY_LIFETIME_MS, KEY_KINDS, type Principal, type Scope } from '../domain/api-keys.js';
 import { ServiceError } from '../domain/errors.js';
 import { KEY_STATES } from '../domain/key-states.js';
-import type { ApiKeys } from '../storage/api-keys.js';
+import type { Dependencies } from './dependencies.js';
 import { contentEnvelope } from './envelope.js';
 import { createdKeySchema, describeKey, keySchema, revokedKeySchema, STORE_IT } from './key-responses.js';
 import { operations } from './operation.js';
 import { byId, listSchema, pageQuery, readPage } from './pagination.js';
 import type { RequestState } from './request-context.js';
-
-export interface KeyDependencies {
-  keys: Pick<ApiKeys, 'create' | 'findForOrg' | 'listForOrg' | 'revokeForOrg'>;
-  now: () => Date;
-}
 
 const operation = operations('Keys', contentEnvelope);
 
@@ -26,7 +21,7 @@ const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
 });
 
 /** `/keys`: the keys of the organisation, for its administrators. */
-export function keyRoutes({ keys, now }: KeyDependencies): Router<RequestState> {
+export function keyRoutes({ keys, now }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/keys' });
 
   router.post(

@@ -5,8 +5,7 @@ import { z } from 'zod';
 import { createKeySchema, keyLabelSchema } from '../domain/api-keys.js';
 import { ServiceError } from '../domain/errors.js';
 import { sha256Hex } from '../domain/ids.js';
-import type { ApiKeys } from '../storage/api-keys.js';
-import type { OrganisationDirectory } from '../storage/organisation-directory.js';
+import type { Dependencies } from './dependencies.js';
 import { contentEnvelope, contentErrors } from './envelope.js';
 import { jsonBody } from './json-body.js';
 import { createdKeySchema, describeKey, STORE_IT } from './key-responses.js';
@@ -15,14 +14,6 @@ import { operations } from './operation.js';
 import { type ListOrder, listSchema, pageQuery, readPage } from './pagination.js';
 import type { RequestState } from './request-context.js';
 import { routesOf, type Service, TOKEN_ERRORS } from './service.js';
-
-export interface OperatorDependencies {
-  /** Null: there is no operator over HTTP. */
-  operatorToken: string | null;
-  organisationDirectory: OrganisationDirectory;
-  keys: Pick<ApiKeys, 'create'>;
-  now: () => Date;
-}
 
 const TAG = 'Operator';
 const operation = operations(TAG, contentEnvelope);
@@ -52,7 +43,7 @@ const organisationCreatedSchema = z.object({
 });
 
 /** `/operator`: what operators do over HTTP, with `POSTBACK_OPERATOR_TOKEN`. */
-export function operatorService(deps: OperatorDependencies): Service {
+export function operatorService(deps: Dependencies): Service {
   return {
     paths: ['/operator'],
     errors: contentErrors,
@@ -83,7 +74,7 @@ function requireOperator(token: string | null): Middleware<RequestState> {
   };
 }
 
-function organisationRoutes({ organisationDirectory, keys, now }: OperatorDependencies): Router<RequestState> {
+function organisationRoutes({ organisationDirectory, keys, now }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/operator/organisations' });
 
   router.post(

@@ -1,5 +1,6 @@
 import Router from '@koa/router';
-import { consoleRoutes, type TemporalUi } from './console.js';
+import { consoleRoutes } from './console.js';
+import type { Dependencies } from './dependencies.js';
 import { codedErrors } from './envelope.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
 import type { HttpMetrics } from './metrics.js';
@@ -8,23 +9,18 @@ import { docsRoutes, homeRoutes } from './pages.js';
 import type { RequestState } from './request-context.js';
 import { routesOf, type Service } from './service.js';
 
-export type PublicDependencies = HealthDependencies & {
-  metrics: HttpMetrics;
-  /** Whether metrics and the details of `/readyz` are served here too, because there is no internal port. */
-  withInternals: boolean;
-  /** Null when the console shows no links to it. */
-  temporalUi: TemporalUi | null;
-};
-
-/** Routes that need no key: health, metrics, the first page, the console and the documentation of all services. */
-export function publicService(deps: PublicDependencies, services: readonly Service[]): Service {
+/**
+ * Routes that need no key: health, the first page, the console and the documentation of all services; without an internal port,
+ * also metrics, and the details of `/readyz`.
+ */
+export function publicService(deps: Dependencies, metrics: HttpMetrics, services: readonly Service[]): Service {
   const service: Service = {
     paths: ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/console'],
     pages: ['/'],
     errors: codedErrors,
     middleware: [
-      routesOf(healthRoutes(deps, deps.withInternals)),
-      ...(deps.withInternals ? [routesOf(deps.metrics.routes)] : []),
+      routesOf(healthRoutes(deps, !deps.hasInternalPort)),
+      ...(deps.hasInternalPort ? [] : [routesOf(metrics.routes)]),
       routesOf(documentRoutes(() => [...services, service])),
       routesOf(docsRoutes()),
       routesOf(consoleRoutes(deps.temporalUi)),
@@ -39,7 +35,7 @@ export function publicService(deps: PublicDependencies, services: readonly Servi
 }
 
 /** What operators and their tools see, on a port that clients do not reach: metrics, and health with its details. */
-export function internalService(deps: Omit<PublicDependencies, 'withInternals' | 'temporalUi'>): Service {
+export function internalService(deps: HealthDependencies & { metrics: HttpMetrics }): Service {
   return {
     paths: ['/'],
     errors: codedErrors,

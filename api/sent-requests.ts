@@ -2,11 +2,8 @@ import { z } from 'zod';
 import { jobCallback } from '../domain/ai-jobs/job-payload.js';
 import { AUTHENTICATION_ENDED } from '../domain/webhooks/events.js';
 import { webhookHeaders } from '../domain/webhooks/headers.js';
-import type { AiJobs } from '../storage/ai-jobs/jobs.js';
-import type { SigningKeys } from '../storage/ai-jobs/signing-keys.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
-import type { Registrations } from '../storage/webhooks/registrations.js';
-import type { OrganisationSecrets } from '../storage/webhooks/signing-secrets.js';
+import type { Dependencies } from './dependencies.js';
 
 export const sentRequestSchema = z
   .object({
@@ -37,19 +34,13 @@ export function showRequest(
 /** @returns the request of the last attempt at a delivery; null before it, and when its content or its key is no longer stored */
 export type ShowLastRequest = (delivery: DeliveryRecord) => Promise<SentRequest | null>;
 
-export interface LastRequestDependencies {
-  registrations: Pick<Registrations, 'findForOrg' | 'openSecrets'>;
-  crewSigningSecrets: Pick<OrganisationSecrets, 'listOpen'>;
-  paymentSigningSecrets: Pick<OrganisationSecrets, 'listOpen'>;
-  aiJobs: Pick<AiJobs, 'getById' | 'getResult'>;
-  signingKeys: Pick<SigningKeys, 'openPrivateKey'>;
-}
-
 /**
  * Builds the last request of a delivery anew, signed for the time of its attempt: signatures are not stored. After a rotation
  * it is signed with the new secret, so that it can be verified with the secret that the client has now.
  */
-export function createShowLastRequest(deps: LastRequestDependencies): ShowLastRequest {
+export function createShowLastRequest(
+  deps: Pick<Dependencies, 'aiJobs' | 'crewSigningSecrets' | 'paymentSigningSecrets' | 'registrations' | 'signingKeys'>,
+): ShowLastRequest {
   return async (delivery) => {
     const { _id, event_type, url } = delivery;
     const at = delivery.attempt_log.at(-1)?.at;

@@ -1,27 +1,16 @@
 import Router from '@koa/router';
-import type { Middleware } from 'koa';
 import { z } from 'zod';
 import { MAX_TEXT } from '../domain/content/ingest.js';
 import { FILE_EXTENSIONS } from '../domain/extraction.js';
 import { QUOTA_DESCRIPTIONS, QUOTAS, type Quota } from '../domain/quotas.js';
-import type { ApiKeys } from '../storage/api-keys.js';
 import { endOfDay } from '../storage/model-tokens.js';
-import type { Quotas } from '../storage/quotas.js';
-import { type ActivityDependencies, activityRoutes } from './activity.js';
+import { activityRoutes } from './activity.js';
 import { authenticate } from './authenticate.js';
+import type { Dependencies } from './dependencies.js';
 import { contentEnvelope, contentErrors } from './envelope.js';
-import type { UploadLimits } from './multipart.js';
 import { operations } from './operation.js';
 import type { RequestState } from './request-context.js';
 import { ORGANISATION_KEY, routesOf, type Service } from './service.js';
-
-export interface UsageDependencies extends ActivityDependencies {
-  keys: ApiKeys;
-  quotas: Pick<Quotas, 'usageOf'>;
-  /** Of an ingest. */
-  limits: UploadLimits & { maxItems: number };
-  rateLimit: Middleware<RequestState>;
-}
 
 const TAG = 'Usage';
 
@@ -63,7 +52,7 @@ const usageSchema = z
   .meta({ id: 'Usage' });
 
 /** `GET /usage`: what the organisation uses, and its limits. `GET /usage/activity`: what has happened lately. */
-export function usageService(deps: UsageDependencies): Service {
+export function usageService(deps: Dependencies): Service {
   const router = new Router<RequestState>();
   router.get(
     '/usage',
@@ -103,13 +92,7 @@ export function usageService(deps: UsageDependencies): Service {
   };
 }
 
-function describeLimits({
-  maxFiles,
-  maxItems,
-  maxFileBytes,
-  maxRequestBytes,
-  maxFieldBytes,
-}: UsageDependencies['limits']) {
+function describeLimits({ maxFiles, maxItems, maxFileBytes, maxRequestBytes, maxFieldBytes }: Dependencies['limits']) {
   return {
     max_files: maxFiles,
     max_items: maxItems,

@@ -1,15 +1,12 @@
 import Router from '@koa/router';
-import type { Middleware } from 'koa';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { STREAMED_EVENTS } from '../../domain/events/events.js';
 import { OPERATOR_NOTICE } from '../../domain/webhooks/events.js';
 import { operatorNoticeSchema } from '../../domain/webhooks/operator-notices.js';
-import type { ApiKeys } from '../../storage/api-keys.js';
-import type { ChangeLog } from '../../storage/events/changes.js';
 import { authenticate } from '../authenticate.js';
+import type { Dependencies } from '../dependencies.js';
 import { contentErrors, plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { RequestState } from '../request-context.js';
@@ -19,20 +16,6 @@ import { createCatchUps } from './catch-ups.js';
 import { createEventHub } from './hub.js';
 import { type SessionDependencies, startSession } from './session.js';
 import { createSink } from './sink.js';
-
-export interface EventDependencies {
-  keys: Pick<ApiKeys, 'authenticate' | 'isActive'>;
-  changes: ChangeLog;
-  rateLimit: Middleware<RequestState>;
-  log: Logger;
-  stopping: AbortSignal;
-  eventLimits: {
-    /** Streams of one organisation at this process. */
-    connections: number;
-    /** How long events can be read after they happened, in milliseconds. */
-    resumeMs: number;
-  };
-}
 
 const TAG = 'Events';
 
@@ -105,7 +88,7 @@ const DESCRIPTION =
   'seconds.';
 
 /** `GET /events`: changes in the organisation, as they happen. */
-export function eventService(deps: EventDependencies): Service {
+export function eventService(deps: Dependencies): Service {
   const router = new Router<RequestState>();
   const open = new Map<string, number>();
   const sessions: SessionDependencies = {

@@ -6,12 +6,11 @@ import {
   type McpServerFactory,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import type { Middleware } from 'koa';
 import { z } from 'zod';
 import { createPostback } from '../../client/index.js';
 import { createMcpServer } from '../../mcp/server.js';
-import type { ApiKeys } from '../../storage/api-keys.js';
 import { authenticate } from '../authenticate.js';
+import type { Dependencies } from '../dependencies.js';
 import { type ErrorShape, plainEnvelope } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import { operations } from '../operation.js';
@@ -19,13 +18,6 @@ import type { RequestContext, RequestState } from '../request-context.js';
 import { API_KEY, routesOf, type Service } from '../service.js';
 
 const { version } = createRequire(import.meta.url)('../../../package.json') as { version: string };
-
-export interface McpDependencies {
-  keys: Pick<ApiKeys, 'authenticate'>;
-  rateLimit: Middleware<RequestState>;
-  /** Sends a request to this API. */
-  fetchHere: (request: Request) => Promise<Response>;
-}
 
 const TAG = 'MCP';
 
@@ -58,7 +50,7 @@ const rpcErrors: ErrorShape = {
 };
 
 /** `POST /mcp`: the tools of assistants, over the Model Context Protocol. Each request stands alone: there are no sessions. */
-export function mcpService(deps: McpDependencies): Service {
+export function mcpService(deps: Dependencies): Service {
   const router = new Router<RequestState>();
   router.post(
     '/mcp',
