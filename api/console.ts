@@ -67,7 +67,7 @@ export function consoleRoutes(temporalUi: TemporalUi | null): Router<RequestStat
   const examples = readdirSync(EXAMPLES).filter((name) => name !== NOT_EXAMPLE);
   const assets = new Map([
     ['/console', assetOf('.html', page)],
-    ...read('', FOLDER, globSync(SERVED, { cwd: FOLDER, ignore: 'index.html' })),
+    ...read('', FOLDER, globSync(SERVED, { cwd: FOLDER, ignore: ['index.html', 'reference/home.html'] })),
     ...read('domain/', DOMAIN, DOMAIN_MODULES),
     ...VENDOR.flatMap(([name, path]) => read(`vendor/${name}/`, packageFolder(name), [path])),
     ...read('examples/', EXAMPLES, examples),

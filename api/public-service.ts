@@ -5,7 +5,7 @@ import { codedErrors } from './envelope.js';
 import { type HealthDependencies, healthRoutes } from './health.js';
 import type { HttpMetrics } from './metrics.js';
 import { openApiDocument } from './openapi.js';
-import { docsRoutes, homeRoutes } from './pages.js';
+import { docsRoutes } from './pages.js';
 import type { RequestState } from './request-context.js';
 import { routesOf, type Service } from './service.js';
 
@@ -24,7 +24,6 @@ export function publicService(deps: Dependencies, metrics: HttpMetrics, services
       routesOf(documentRoutes(() => [...services, service])),
       routesOf(docsRoutes()),
       routesOf(consoleRoutes(deps.temporalUi)),
-      routesOf(homeRoutes()),
     ],
     document: {
       tags: [{ name: 'Health', description: 'Health checks for orchestrators and load balancers. No key needed.' }],
