@@ -6,6 +6,7 @@ import type { Dependencies } from './dependencies.js';
 import { contentEnvelope } from './envelope.js';
 import { operations } from './operation.js';
 import { byId, listSchema, pageQuery, readPage } from './pagination.js';
+import { pickFields } from './pick-fields.js';
 import type { RequestState } from './request-context.js';
 
 const NEWEST_FIRST = byId('aud');
@@ -55,15 +56,11 @@ export function auditRoutes({ audit }: Dependencies): Router<RequestState> {
 }
 
 function describeEntry(record: AuditRecord): z.input<typeof entrySchema> {
-  const { _id: id, action, done, actor, subject, address, request_id } = record;
-  return {
-    id,
-    at: record.created_at.toISOString(),
-    action,
-    done,
-    actor: { type: actor.type, key_id: actor.key_id ?? null, label: actor.label ?? null },
-    subject: { id: subject.id ?? null, name: subject.name ?? null },
-    address,
-    request_id,
-  };
+  return pickFields(entrySchema, {
+    ...record,
+    id: record._id,
+    at: record.created_at,
+    actor: { key_id: null, label: null, ...record.actor },
+    subject: { id: record.subject.id ?? null, name: record.subject.name ?? null },
+  });
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { KEY_KINDS, type Principal, SCOPES } from '../domain/api-keys.js';
 import { KEY_STATES, keyStateOf } from '../domain/key-states.js';
 import type { ApiKeyRecord } from '../storage/api-keys.js';
+import { pickFields } from './pick-fields.js';
 
 const time = z.iso.datetime();
 
@@ -39,20 +40,14 @@ export const revokedKeySchema = keySchema.extend({ message: z.string() });
 
 /** @param asking the key of the request, if it has one */
 export function describeKey(record: ApiKeyRecord, now: Date, asking?: Principal): z.input<typeof keySchema> {
-  const { _id: id, kind, label, scopes, crews = null } = record;
-  return {
-    id,
-    kind,
-    label,
+  return pickFields(keySchema, {
+    crews: null,
+    created_by: null,
+    last_used_at: null,
+    ...record,
+    id: record._id,
     prefix: record.hint.replace(/…$/, ''),
-    scopes,
-    crews,
     state: keyStateOf(record, now),
-    current: id === asking?.key_id,
-    created_by: record.created_by ?? null,
-    created_at: record.created_at.toISOString(),
-    expires_at: record.expires_at?.toISOString() ?? null,
-    revoked_at: record.revoked_at?.toISOString() ?? null,
-    last_used_at: record.last_used_at?.toISOString() ?? null,
-  };
+    current: record._id === asking?.key_id,
+  });
 }
