@@ -68,8 +68,7 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
     .flatMap((service) => {
       const handler = compose([
         handleErrors(log, service.errors),
-        applyDeclaration(service),
-        requireRoute(service),
+        findRoute(service),
         limitQuery,
         ...service.middleware,
       ]);
@@ -87,31 +86,22 @@ export function serve(services: readonly Service[], log: Logger): Middleware<Req
 
 /**
  * Applies the error codes and the deprecation of a route to every response, whichever middleware sends it. Below a
- * deprecated prefix, responses of paths without a route are deprecated too.
+ * deprecated prefix, responses of paths without a route are deprecated too. Rejects a request without a route before its key and
+ * its body are read. OPTIONS requests pass: they may be CORS preflights.
+ * @throws ServiceError NOT_FOUND for an unknown path, METHOD_NOT_ALLOWED for another method of a known path
  */
-function applyDeclaration(service: Service): Middleware<RequestState> {
+function findRoute(service: Service): Middleware<RequestState> {
   const routers = routersOf(service);
-  return (ctx, next) => {
-    const operation = declarationAt(routers, ctx.path, ctx.method)?.operation;
+  return async (ctx, next) => {
+    const matches = routers.map((router) => router.match(ctx.path, ctx.method));
+    const layers = matches.flatMap(({ pathAndMethod }) => pathAndMethod);
+    const operation = declarationOf(layers.flatMap(({ stack }) => stack))?.operation;
     ctx.state.errorCodeAliases = operation?.errorCodeAliases;
     const deprecated = operation?.deprecated ?? deprecationUnder(routers, ctx.path);
     if (deprecated) {
       ctx.set('Deprecation', deprecated.since);
       ctx.set('Link', `<${deprecated.successor(ctx.path)}>; rel="successor-version"`);
     }
-    return next();
-  };
-}
-
-/**
- * Rejects a request without a route before its key and its body are read. OPTIONS requests pass: they may be CORS
- * preflights.
- * @throws ServiceError NOT_FOUND for an unknown path, METHOD_NOT_ALLOWED for another method of a known path
- */
-function requireRoute(service: Service): Middleware<RequestState> {
-  const routers = routersOf(service);
-  return async (ctx, next) => {
-    const matches = routers.map((router) => router.match(ctx.path, ctx.method));
     if (ctx.method !== 'OPTIONS' && !matches.some(({ route }) => route)) {
       const allowed = [...new Set(matches.flatMap(({ path }) => path.flatMap(({ methods }) => methods)))];
       if (allowed.length === 0) throw new ServiceError('NOT_FOUND', `There is no route ${ctx.method} ${ctx.path}.`);
@@ -132,11 +122,6 @@ const limitQuery: Middleware<RequestState> = async (ctx, next) => {
   }
   await next();
 };
-
-function declarationAt(routers: readonly Router<RequestState>[], path: string, method: string) {
-  const layers = routers.flatMap((router) => router.match(path, method).pathAndMethod);
-  return declarationOf(layers.flatMap(({ stack }) => stack));
-}
 
 function deprecationUnder(routers: readonly Router<RequestState>[], path: string): Deprecation | undefined {
   const router = routers.find(({ opts: { prefix } }) => prefix && isUnder(path, prefix));
