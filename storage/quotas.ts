@@ -9,6 +9,7 @@ import {
   type TokenMeter,
   tokensUsedUp,
 } from '../domain/quotas.js';
+import { createKeyedSemaphore } from '../domain/semaphore.js';
 import type { Access } from './collections.js';
 import { endOfDay, type ModelTokens } from './model-tokens.js';
 import type { Organisations } from './organisations.js';
@@ -82,8 +83,8 @@ export function createQuotas(
   /** Expensive measurements by which requests were rejected, by gate. */
   const expensive = new Map<string, { use: AddedUse; until: number }>();
   const measuring = new Map<string, Promise<AddedUse>>();
-  /** The last transaction of each gate in this process. */
-  const turns = new Map<string, Promise<void>>();
+  /** Transactions of a gate that this process would run in parallel would only conflict. */
+  const turns = createKeyedSemaphore(1);
 
   async function limitsOf(org: string): Promise<{ limits: Limits; changedAt: number }> {
     const own = await organisations.find(org);
@@ -152,25 +153,10 @@ export function createQuotas(
         return write(session);
       };
       if (tx) return passAndWrite(tx);
-      return inTurn(`${org}/${[...gates].join()}`, () => inTransaction(mongoClient, passAndWrite));
+      const leave = await turns.acquire(`${org}/${[...gates].join()}`);
+      return inTransaction(mongoClient, passAndWrite).finally(leave);
     },
   };
-
-  /** Runs the transactions of a gate one after the other: parallel ones in this process would only conflict. */
-  async function inTurn<Result>(gate: string, work: () => Promise<Result>): Promise<Result> {
-    const previous = turns.get(gate);
-    const turn = previous ? previous.then(work) : work();
-    const ended = turn.then(
-      () => undefined,
-      () => undefined,
-    );
-    turns.set(gate, ended);
-    try {
-      return await turn;
-    } finally {
-      if (turns.get(gate) === ended) turns.delete(gate);
-    }
-  }
 
   /** Requests that ask at the same time share one measurement. */
   async function measureAll(org: string): Promise<AddedUse> {
