@@ -1,22 +1,11 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { decodeTime, encodeTime, isValid, ulid } from 'ulid';
 
 /** The latest time that an id can have. */
 const MAX_ULID_MS = 2 ** 48 - 1;
 
-/** Random bytes for many ids: the system is asked for a thousand at a time, not for each character. */
-const RANDOM_BYTES = 1_024;
-let random = randomBytes(0);
-let used = 0;
-
-/** @returns 0 to below 1 */
-function nextRandom(): number {
-  if (used === random.length) {
-    random = randomBytes(RANDOM_BYTES);
-    used = 0;
-  }
-  return random[used++]! / 256;
-}
+/** @returns 0 to below 1. Node asks the system for the bytes of thousands of such numbers at a time. */
+const nextRandom = (): number => randomInt(256) / 256;
 
 /** Ids sort by creation time, so an index on them grows at one end. */
 const prefixed =
