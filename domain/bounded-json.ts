@@ -4,8 +4,6 @@ export interface JsonBounds {
   maxDepth: number;
   /** Members and elements of all objects and arrays together. */
   maxValues: number;
-  /** Elements of an array at the top level. */
-  maxElements?: number;
 }
 
 /** Text that breaks a bound. `message` continues the name of the field: "must not …". */
@@ -40,9 +38,9 @@ export class StructureCount {
   depth = 0;
   /** Members and elements so far. */
   values = 0;
-  readonly #bounds: Pick<JsonBounds, 'maxDepth' | 'maxValues'>;
+  readonly #bounds: JsonBounds;
 
-  constructor(bounds: Pick<JsonBounds, 'maxDepth' | 'maxValues'>) {
+  constructor(bounds: JsonBounds) {
     this.#bounds = bounds;
   }
 
@@ -80,22 +78,14 @@ const PLAIN = /[^"[\]{},]+/y;
  * @returns the members and elements, and one for each object and array without any
  * @throws JsonBoundsError
  */
-export function countValues(text: string, { maxDepth, maxValues, maxElements = maxValues }: JsonBounds): number {
-  const count = new StructureCount({ maxDepth, maxValues });
-  let elements = 1;
+export function countValues(text: string, bounds: JsonBounds): number {
+  const count = new StructureCount(bounds);
   for (let at = 0; at < text.length; at += 1) {
     PLAIN.lastIndex = at;
     if (PLAIN.test(text)) at = PLAIN.lastIndex;
     const character = text.charCodeAt(at);
-    if (character === QUOTE) {
-      at = endOfString(text, at);
-      continue;
-    }
-    if (character === COMMA && count.depth === 1) {
-      elements += 1;
-      if (elements > maxElements) throw tooMany(maxElements, 'elements');
-    }
-    count.add(character);
+    if (character === QUOTE) at = endOfString(text, at);
+    else count.add(character);
   }
   return count.values;
 }

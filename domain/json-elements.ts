@@ -2,6 +2,7 @@ import {
   BACKSLASH,
   CLOSE_BRACKET,
   COMMA,
+  type JsonBounds,
   JsonBoundsError,
   OPEN_BRACKET,
   QUOTE,
@@ -11,12 +12,8 @@ import {
 import { createPauses } from './event-loop.js';
 
 /** What the text of a JSON array may hold at most. */
-export interface ArrayBounds {
+export interface ArrayBounds extends JsonBounds {
   maxElements: number;
-  /** Levels of arrays and objects within each other, including the array itself. */
-  maxDepth: number;
-  /** Members and elements of all objects and arrays together. */
-  maxValues: number;
   /** Limits of one element, which is parsed at once. */
   element: {
     maxValues: number;
