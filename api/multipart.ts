@@ -47,7 +47,7 @@ export async function readMultipart<T>(
   const form = openForm(request, limits, known);
   const files: Promise<UploadedFile<T>>[] = [];
   const unfinished = new Set<Readable>();
-  const turns = createSemaphore(STORED_AT_ONCE);
+  const turns = createSemaphore({ places: STORED_AT_ONCE });
   const failure = new AbortController();
   const { signal: failed } = failure;
   const fail = (error: unknown) => failure.abort(error);
@@ -98,12 +98,8 @@ export async function readMultipart<T>(
 
   async function storeInTurn(stream: Readable, filename: string): Promise<T> {
     // The files before this one have arrived, so their end does not wait for this one.
-    await turns.acquire(failed);
-    try {
-      return await store(stream, filename);
-    } finally {
-      turns.release();
-    }
+    const leave = await turns.acquire(failed);
+    return store(stream, filename).finally(leave);
   }
 
   try {

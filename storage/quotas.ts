@@ -9,7 +9,7 @@ import {
   type TokenMeter,
   tokensUsedUp,
 } from '../domain/quotas.js';
-import { createKeyedSemaphore } from '../domain/semaphore.js';
+import { createSemaphore } from '../domain/semaphore.js';
 import type { Access } from './collections.js';
 import { endOfDay, type ModelTokens } from './model-tokens.js';
 import type { Organisations } from './organisations.js';
@@ -84,7 +84,7 @@ export function createQuotas(
   const expensive = new Map<string, { use: AddedUse; until: number }>();
   const measuring = new Map<string, Promise<AddedUse>>();
   /** Transactions of a gate that this process would run in parallel would only conflict. */
-  const turns = createKeyedSemaphore(1);
+  const turns = createSemaphore({ perOwner: 1 });
 
   async function limitsOf(org: string): Promise<{ limits: Limits; changedAt: number }> {
     const own = await organisations.find(org);
@@ -153,7 +153,7 @@ export function createQuotas(
         return write(session);
       };
       if (tx) return passAndWrite(tx);
-      const leave = await turns.acquire(`${org}/${[...gates].join()}`);
+      const leave = await turns.acquire(undefined, `${org}/${[...gates].join()}`);
       return inTransaction(mongoClient, passAndWrite).finally(leave);
     },
   };

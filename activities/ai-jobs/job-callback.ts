@@ -1,5 +1,5 @@
 import { jobCallback } from '../../domain/ai-jobs/job-payload.js';
-import { createKeyedSemaphore, createSemaphore } from '../../domain/semaphore.js';
+import { createSemaphore } from '../../domain/semaphore.js';
 import { CALLBACK_DELIVERY_POLICY, type DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
 import type { AiJobs } from '../../storage/ai-jobs/jobs.js';
@@ -33,8 +33,7 @@ export function createAiJobCallback(
   { aiJobs, signingKeys, jobHeaders }: AiJobCallbackDependencies,
   policy: DeliveryPolicy = CALLBACK_DELIVERY_POLICY,
 ): Callback {
-  const places = createSemaphore(LARGE_AT_ONCE);
-  const ownPlaces = createKeyedSemaphore(LARGE_OF_ONE);
+  const places = createSemaphore({ places: LARGE_AT_ONCE, perOwner: LARGE_OF_ONE });
 
   return {
     policy,
@@ -47,7 +46,7 @@ export function createAiJobCallback(
   };
 
   async function inTurn(org: string, work: () => Promise<CallbackRequest | Undeliverable>) {
-    const release = await takePlaces(org, AbortSignal.timeout(LONGEST_WAIT_MS)).catch(() => {
+    const release = await places.acquire(AbortSignal.timeout(LONGEST_WAIT_MS), org).catch(() => {
       throw new AttemptNotSent('too many large callbacks are in progress');
     });
     try {
@@ -59,19 +58,6 @@ export function createAiJobCallback(
       release();
       throw error;
     }
-  }
-
-  /** Takes a place of the organisation, and then one of all. @returns a function that frees both @throws the signal's reason */
-  async function takePlaces(org: string, signal: AbortSignal): Promise<() => void> {
-    const leave = await ownPlaces.acquire(org, signal);
-    await places.acquire(signal, org).catch((reason: unknown) => {
-      leave();
-      throw reason;
-    });
-    return () => {
-      places.release();
-      leave();
-    };
   }
 
   async function build(delivery: string, job: AiJobRecord): Promise<CallbackRequest | Undeliverable> {

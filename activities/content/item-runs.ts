@@ -1,6 +1,6 @@
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
-import { createKeyedSemaphore } from '../../domain/semaphore.js';
+import { createSemaphore } from '../../domain/semaphore.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
 import { hasEnded } from './end-items.js';
@@ -22,11 +22,11 @@ export type RunsAlone = ReturnType<typeof createRunsAlone>;
  * that index items share it.
  */
 export function createRunsAlone() {
-  const places = createKeyedSemaphore(1);
+  const places = createSemaphore({ perOwner: 1 });
   return {
     /** @throws the signal's reason when it was aborted while the item waited; an error of the work */
     async run<T>(org: string, step: ItemStep, cancelled: AbortSignal, work: () => Promise<T>): Promise<T> {
-      const release = await places.acquire(`${org}/${step}`, cancelled);
+      const release = await places.acquire(cancelled, `${org}/${step}`);
       return await work().finally(release);
     },
   };

@@ -1,4 +1,4 @@
-import { createKeyedSemaphore, createSemaphore } from '../../domain/semaphore.js';
+import { createSemaphore } from '../../domain/semaphore.js';
 
 /** Reads one piece of what was missed, when it is this client's turn. */
 export type Step = <Result>(read: () => Promise<Result>) => Promise<Result>;
@@ -19,12 +19,12 @@ const READERS = 4;
 const LIMIT_MS = 60_000;
 
 export function createCatchUps(readers = READERS, limitMs = LIMIT_MS): CatchUps {
-  const places = createSemaphore(readers);
-  const turns = createKeyedSemaphore(1);
+  const places = createSemaphore({ places: readers });
+  const turns = createSemaphore({ perOwner: 1 });
 
   return {
     async run(org, signal, work) {
-      const release = await turns.acquire(org, signal);
+      const release = await turns.acquire(signal, org);
       try {
         const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
         await work((read) => inPlace(org, limited, read), limited);
@@ -35,7 +35,7 @@ export function createCatchUps(readers = READERS, limitMs = LIMIT_MS): CatchUps 
   };
 
   async function inPlace<Result>(org: string, signal: AbortSignal, read: () => Promise<Result>): Promise<Result> {
-    await places.acquire(signal, org);
-    return read().finally(() => places.release());
+    const leave = await places.acquire(signal, org);
+    return read().finally(leave);
   }
 }

@@ -46,7 +46,10 @@ export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
       bodyTimeout: RESPONSE_MS[kind],
     });
   const pools = { documents: pool('documents'), query: pool('query') };
-  const places = { documents: createSemaphore(CONNECTIONS.documents), query: createSemaphore(CONNECTIONS.query) };
+  const places = {
+    documents: createSemaphore({ places: CONNECTIONS.documents }),
+    query: createSemaphore({ places: CONNECTIONS.query }),
+  };
   const closing = new AbortController();
 
   async function embed(
@@ -62,8 +65,8 @@ export function createSocketEmbedder(options: SocketEmbedderOptions): Embedder {
     let unavailableSince: number | undefined;
     let lost = 0;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-      await places[kind].acquire(ended, org);
-      const outcome = await attempt(pools[kind], request, texts.length, model.dimensions).finally(places[kind].release);
+      const leave = await places[kind].acquire(ended, org);
+      const outcome = await attempt(pools[kind], request, texts.length, model.dimensions).finally(leave);
       if ('vectors' in outcome) return outcome.vectors;
       if (outcome.retry === 'lost') lost += 1;
       if (outcome.retry === 'busy' && kind === 'documents') {

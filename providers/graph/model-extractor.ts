@@ -40,19 +40,16 @@ export function createModelGraphExtractor(
 ): GraphExtractor {
   const { model, maxTokens, timeoutMs = 20_000 } = options;
   const client = createOpenAiClient({ ...options, timeoutMs: LARGE_ITEM_MS, maxResponseBytes: MAX_RESPONSE_BYTES });
-  const requests = createSemaphore(REQUESTS);
+  const requests = createSemaphore({ places: REQUESTS });
   let restsUntil = 0;
 
   /** @returns null when the model gives no graph */
   async function read(chunk: GraphText, org: string, limit: AbortSignal): Promise<Graph | null> {
     if (proseOf(chunk).trim() === '') return { entities: [], relations: [] };
     if (limit.aborted || performance.now() < restsUntil) return null;
-    try {
-      await requests.acquire(limit, org);
-    } catch {
-      // Behind other chunks until the time was over.
-      return null;
-    }
+    const leave = await requests.acquire(limit, org).catch(() => null);
+    // Behind other chunks until the time was over.
+    if (!leave) return null;
     try {
       if (performance.now() < restsUntil) return null;
       const { text } = await completeWhole(
@@ -79,7 +76,7 @@ export function createModelGraphExtractor(
       if (failure.retryable) restsUntil = performance.now() + REST_MS;
       return null;
     } finally {
-      requests.release();
+      leave();
     }
   }
 

@@ -59,7 +59,7 @@ export function createProcessPool<Task, Result, Part = never>(
     maxOutputBytes = 256 * 1024 * 1024,
   } = options;
   const residentMb = options.residentMb ?? memoryMb + 128;
-  const semaphore = createSemaphore(options.processes);
+  const semaphore = createSemaphore({ places: options.processes });
   const children = new Set<Child>();
   const idle: IdleChild[] = [];
 
@@ -94,7 +94,7 @@ export function createProcessPool<Task, Result, Part = never>(
 
   return {
     async run(task, signal, onPart, owner) {
-      await semaphore.acquire(signal, owner);
+      const leave = await semaphore.acquire(signal, owner);
       try {
         const child = take();
         try {
@@ -103,7 +103,7 @@ export function createProcessPool<Task, Result, Part = never>(
           giveBack(child);
         }
       } finally {
-        semaphore.release();
+        leave();
       }
     },
     warmUp() {
