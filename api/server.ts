@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 import { type AllowedCidr, addressKey, isInRanges } from '../domain/address-rules.js';
+import { createSemaphore } from '../domain/semaphore.js';
 import type { RequestState } from './request-context.js';
 import { serveInOrder } from './requests-ahead.js';
 
@@ -130,21 +131,12 @@ function hasBody({ headers }: IncomingMessage): boolean {
  * @returns a listener for `connection`, which closes the connections beyond the limit
  */
 export function limitConnections(max: number, trusted: readonly AllowedCidr[]): (socket: Socket) => void {
-  const open = new Map<string, number>();
+  const places = createSemaphore({ perOwner: max });
   return (socket) => {
     const address = socket.remoteAddress;
     if (address === undefined || isInRanges(address, trusted)) return;
-    const key = addressKey(address) ?? address;
-    const count = open.get(key) ?? 0;
-    if (count >= max) {
-      socket.destroy();
-      return;
-    }
-    open.set(key, count + 1);
-    socket.once('close', () => {
-      const left = open.get(key)! - 1;
-      if (left === 0) open.delete(key);
-      else open.set(key, left);
-    });
+    const leave = places.tryAcquire(addressKey(address) ?? address);
+    if (leave) socket.once('close', leave);
+    else socket.destroy();
   };
 }

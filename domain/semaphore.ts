@@ -63,6 +63,13 @@ export function createSemaphore({ places = Number.POSITIVE_INFINITY, perOwner = 
   }
 
   return {
+    /** @returns a function that frees the place, to be called once; null when there is none now */
+    tryAcquire(owner = ''): (() => void) | null {
+      if (!hasPlace({ owner })) return null;
+      take(owner);
+      return () => leave(owner);
+    },
+
     /**
      * @param owner on whose behalf; the organisation, for example
      * @returns a function that frees the place; to be called once

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { nameSchema } from '../../domain/content/databases.js';
 import { ServiceError } from '../../domain/errors.js';
 import { STREAMED_EVENTS } from '../../domain/events/events.js';
+import { createSemaphore } from '../../domain/semaphore.js';
 import { OPERATOR_NOTICE } from '../../domain/webhooks/events.js';
 import { operatorNoticeSchema } from '../../domain/webhooks/operator-notices.js';
 import { authenticate } from '../authenticate.js';
@@ -90,7 +91,7 @@ const DESCRIPTION =
 /** `GET /events`: changes in the organisation, as they happen. */
 export function eventService(deps: Dependencies): Service {
   const router = new Router<RequestState>();
-  const open = new Map<string, number>();
+  const places = createSemaphore({ perOwner: deps.eventLimits?.connections });
   const sessions: SessionDependencies = {
     hub: createEventHub(deps),
     changes: deps.changes,
@@ -178,19 +179,12 @@ export function eventService(deps: Dependencies): Service {
   function enter(org: string): () => void {
     if (deps.stopping.aborted)
       throw new ServiceError('SERVICE_UNAVAILABLE', 'The server is stopping.', { retryAfterSeconds: 1 });
-    const count = open.get(org) ?? 0;
+    const leave = places.tryAcquire(org);
+    if (leave) return leave;
     const { connections } = deps.eventLimits;
-    if (count >= connections) {
-      throw new ServiceError('RATE_LIMITED', `The organisation has ${connections} open event streams already.`, {
-        retryAfterSeconds: 30,
-      });
-    }
-    open.set(org, count + 1);
-    return () => {
-      const left = open.get(org)! - 1;
-      if (left === 0) open.delete(org);
-      else open.set(org, left);
-    };
+    throw new ServiceError('RATE_LIMITED', `The organisation has ${connections} open event streams already.`, {
+      retryAfterSeconds: 30,
+    });
   }
 
   /** A key that has been revoked or has expired must not read on. */
