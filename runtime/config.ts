@@ -32,6 +32,8 @@ const quota = z
     if (limit === undefined) context.addIssue('must be a whole number or "unlimited"');
     return limit ?? null;
   });
+/** Removed from the environment once it was read. */
+const SECRET = { secret: true };
 const MiB = 1024 * 1024;
 /** Seconds. */
 const DAY = 24 * 60 * 60;
@@ -43,19 +45,22 @@ const DAY = 24 * 60 * 60;
 export const settingsSchema = z.object({
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
-  TEMPORAL_API_KEY: z.string().optional(),
+  TEMPORAL_API_KEY: z.string().optional().meta(SECRET),
   TEMPORAL_TLS: z.enum(['true', 'false']).optional(),
   TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: z.string().optional(),
   TEMPORAL_TLS_CLIENT_CERT_PATH: z.string().optional(),
   TEMPORAL_TLS_CLIENT_KEY_PATH: z.string().optional(),
-  POSTBACK_TEMPORAL_CODEC_KEYS: z.string().optional(),
-  MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0'),
+  POSTBACK_TEMPORAL_CODEC_KEYS: z.string().optional().meta(SECRET),
+  MONGODB_URI: z.string().default('mongodb://127.0.0.1:27017/postback?replicaSet=rs0').meta(SECRET),
   POSTBACK_MONGODB_POOL_SIZE: positive.max(1_000).default(40),
   POSTBACK_MONGODB_STALE_READ_PREFERENCE: z.enum(['primary', 'secondaryPreferred', 'nearest']).default('primary'),
   POSTBACK_DATA_DIR: z.string().default('.postback'),
   POSTBACK_INDEX_URI: z.string().optional(),
-  POSTBACK_SEARCH_URL: z.url({ protocol: /^https?$/ }).optional(),
+  POSTBACK_SEARCH_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta(SECRET),
   POSTBACK_SEARCH_PREFIX: z
     .string()
     .regex(/^[a-z0-9][a-z0-9_]{0,63}$/, 'must be lower-case letters, digits and _')
@@ -66,7 +71,7 @@ export const settingsSchema = z.object({
     .optional(),
   AWS_ENDPOINT_URL: z.url().optional(),
   AWS_REGION: z.string().optional(),
-  POSTBACK_SEALING_KEY: z.string().optional(),
+  POSTBACK_SEALING_KEY: z.string().optional().meta(SECRET),
   POSTBACK_API_HOST: z.string().default('127.0.0.1'),
   POSTBACK_API_PORT: z.coerce.number().int().min(0).max(65535).default(8080),
   POSTBACK_INTERNAL_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
@@ -84,11 +89,15 @@ export const settingsSchema = z.object({
   POSTBACK_OPERATOR_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{32,1024}$/, 'must have 32 to 1024 printable ASCII characters without spaces')
-    .optional(),
+    .optional()
+    .meta(SECRET),
   POSTBACK_OPERATOR_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
-  POSTBACK_OPERATOR_WEBHOOK_SECRET: z.string().min(16).optional(),
+  POSTBACK_OPERATOR_WEBHOOK_SECRET: z.string().min(16).optional().meta(SECRET),
   POSTBACK_OPERATOR_NOTICE_SECONDS: positive.max(DAY).default(10 * 60),
-  POSTBACK_CALLBACK_PROXY: z.url({ protocol: /^https?$/ }).optional(),
+  POSTBACK_CALLBACK_PROXY: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta(SECRET),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
   POSTBACK_EMBEDDINGS: z.enum(['on', 'off']).default('on'),
@@ -99,17 +108,17 @@ export const settingsSchema = z.object({
   POSTBACK_EMBEDDER_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   POSTBACK_EMBEDDER_HOST: z.string().default('127.0.0.1'),
   POSTBACK_EMBEDDINGS_URL: z.url().optional(),
-  POSTBACK_EMBEDDINGS_KEY: z.string().optional(),
+  POSTBACK_EMBEDDINGS_KEY: z.string().optional().meta(SECRET),
   POSTBACK_EMBEDDINGS_MODEL: z.string().default('text-embedding-3-small'),
   POSTBACK_EMBEDDINGS_DIMENSIONS: positive.default(1536),
   POSTBACK_PREVIOUS_EMBEDDINGS_URL: z.union([z.literal('local'), z.url()]).optional(),
-  POSTBACK_PREVIOUS_EMBEDDINGS_KEY: z.string().optional(),
+  POSTBACK_PREVIOUS_EMBEDDINGS_KEY: z.string().optional().meta(SECRET),
   POSTBACK_PREVIOUS_EMBEDDINGS_MODEL: z.string().default('text-embedding-3-small'),
   POSTBACK_PREVIOUS_EMBEDDINGS_DIMENSIONS: positive.default(1536),
   POSTBACK_EMBEDDING_THREADS: positive.default(2),
 
   POSTBACK_RERANK_URL: z.url().optional(),
-  POSTBACK_RERANK_KEY: z.string().optional(),
+  POSTBACK_RERANK_KEY: z.string().optional().meta(SECRET),
   POSTBACK_RERANK_MODEL: z.string().optional(),
   POSTBACK_RERANK_TIMEOUT_MS: positive.max(10_000).default(1_000),
 
@@ -167,7 +176,7 @@ export const settingsSchema = z.object({
   POSTBACK_AUTHENTICATION_REQUESTS_PER_MINUTE: positive.default(30),
 
   POSTBACK_OPENAI_URL: z.url().optional(),
-  POSTBACK_OPENAI_KEY: z.string().optional(),
+  POSTBACK_OPENAI_KEY: z.string().optional().meta(SECRET),
   POSTBACK_OPENAI_CHAT_MODEL: z.string().optional(),
   POSTBACK_OPENAI_VISION_MODEL: z.string().optional(),
   POSTBACK_OPENAI_SPEECH_MODEL: z.string().optional(),
@@ -199,7 +208,8 @@ export const settingsSchema = z.object({
         ctx.addIssue({ code: 'custom', message: 'must be a JSON object of texts' });
         return z.NEVER;
       }
-    }),
+    })
+    .meta(SECRET),
   POSTBACK_EXECUTION_RETENTION_DAYS: retentionDays,
   POSTBACK_CONNECTOR_MAX_RESOURCES: positive.default(10_000),
   POSTBACK_CONNECTOR_MAX_RESOURCE_BYTES: positive.default(50 * MiB),
@@ -218,21 +228,9 @@ export function defaultLimits(config: Config): Limits {
 }
 
 /** Not among them: the keys of AWS and the headers of OpenTelemetry, which their libraries read whenever they need them. */
-const SECRETS: readonly (keyof Config)[] = [
-  'TEMPORAL_API_KEY',
-  'POSTBACK_TEMPORAL_CODEC_KEYS',
-  'MONGODB_URI',
-  'POSTBACK_SEARCH_URL',
-  'POSTBACK_SEALING_KEY',
-  'POSTBACK_EMBEDDINGS_KEY',
-  'POSTBACK_PREVIOUS_EMBEDDINGS_KEY',
-  'POSTBACK_RERANK_KEY',
-  'POSTBACK_OPENAI_KEY',
-  'POSTBACK_CREW_TOOL_SECRETS',
-  'POSTBACK_CALLBACK_PROXY',
-  'POSTBACK_OPERATOR_WEBHOOK_SECRET',
-  'POSTBACK_OPERATOR_TOKEN',
-];
+const SECRETS = Object.entries(settingsSchema.shape).flatMap(([name, setting]) =>
+  setting.meta()?.secret ? [name] : [],
+);
 
 /**
  * Reads the settings as `readConfig`, and removes the secrets from the environment: from then on, neither a package nor a child
