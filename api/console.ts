@@ -28,20 +28,8 @@ const DOMAIN_MODULES = [
   ...['ai-jobs', 'connectors', 'content', 'crews', 'payments', 'webhooks'].map((service) => `${service}/states.js`),
 ];
 
-/** Files of packages that the console imports. No other file of a package is served. */
-const VENDOR = [
-  ['preact', 'dist/preact.mjs'],
-  ['preact', 'hooks/dist/hooks.mjs'],
-  ['htm', 'dist/htm.module.js'],
-  ['uplot', 'dist/uPlot.esm.js'],
-  ['uplot', 'dist/uPlot.min.css'],
-  ['d3-dispatch', 'dist/d3-dispatch.mjs'],
-  ['d3-force', 'dist/d3-force.mjs'],
-  ['d3-quadtree', 'dist/d3-quadtree.mjs'],
-  ['d3-timer', 'dist/d3-timer.mjs'],
-  ['pdfjs-dist', 'legacy/build/pdf.mjs'],
-  ['pdfjs-dist', 'legacy/build/pdf.worker.mjs'],
-] as const;
+/** The files of packages that the page names. No other file of a package is served. */
+const VENDOR = /"\/console\/vendor\/([\w-]+)\/([^"]+)"/g;
 
 /** The sample files, which the console puts into a database for who has no files at hand. */
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
@@ -62,14 +50,15 @@ interface Asset {
  */
 export function consoleRoutes(temporalUi: TemporalUi | null): Router<RequestState> {
   const router = new Router<RequestState>();
-  const page = readFileSync(join(FOLDER, 'index.html'));
-  const headers = headersFor(page.toString());
+  const page = readFileSync(join(FOLDER, 'index.html'), 'utf8');
+  const vendor = Array.from(page.matchAll(VENDOR), ([, name, path]) => [name!, path!] as const);
+  const headers = headersFor(page);
   const examples = readdirSync(EXAMPLES).filter((name) => name !== NOT_EXAMPLE);
   const assets = new Map([
-    ['/console', assetOf('.html', page)],
+    ['/console', assetOf('.html', Buffer.from(page))],
     ...read('', FOLDER, globSync(SERVED, { cwd: FOLDER, ignore: ['index.html', 'reference/home.html'] })),
     ...read('domain/', DOMAIN, DOMAIN_MODULES),
-    ...VENDOR.flatMap(([name, path]) => read(`vendor/${name}/`, packageFolder(name), [path])),
+    ...vendor.flatMap(([name, path]) => read(`vendor/${name}/`, packageFolder(name), [path])),
     ...read('examples/', EXAMPLES, examples),
   ]);
   const settings = JSON.stringify({ temporal_ui: temporalUi, examples, version: versionOf([...assets.values()]) });
