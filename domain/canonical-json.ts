@@ -58,8 +58,15 @@ export function canonicalJson(value: Json, maxLength = Number.POSITIVE_INFINITY)
 const PIECES_A_LOOK = 500;
 
 /**
- * Writes any value as canonical JSON after `tidyJson`, in slices: results of third parties have hundreds of thousands of
- * values, and other work continues between the slices.
+ * Writes any value as canonical JSON: values without a JSON form are dropped or become null, halves of surrogate pairs become
+ * U+FFFD, and levels that are too deep become null. For what third parties send, which must not fail a job.
+ */
+export function canonicalJsonOfAny(value: unknown): string {
+  return [...piecesOf(value as Json, true)].join('');
+}
+
+/**
+ * The same in slices: results of third parties have hundreds of thousands of values, and other work continues between the slices.
  * @throws JsonError when the result is too long
  */
 export async function tidyCanonicalJson(value: unknown, maxLength: number): Promise<string> {
@@ -92,7 +99,7 @@ export function canonicalObject(members: { [name: string]: string }): string {
 
 type Member = readonly [prefix: string, item: Json];
 
-/** @param tidies whether values are changed so that they can be written, see `tidyJson` */
+/** @param tidies whether values are changed so that they can be written, see `canonicalJsonOfAny` */
 function* piecesOf(root: Json, tidies: boolean): Generator<string> {
   const open: { members: readonly Member[]; next: number; close: string }[] = [];
   const begin = (original: Json): string => {
@@ -183,17 +190,6 @@ function pythonFloat(float: number): string {
   if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
   const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
   return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`;
-}
-
-/**
- * Changes any value so that it can be written: values without a JSON form are dropped or become null, halves of surrogate
- * pairs become U+FFFD, and levels that are too deep become null. For responses of third parties, which must not fail a job.
- */
-export function tidyJson(value: unknown, depth = 0): Json {
-  const level = tidyLevel(value, depth);
-  if (!isContainer(level)) return level;
-  if (Array.isArray(level)) return level.map((item) => tidyJson(item, depth + 1));
-  return Object.fromEntries(Object.entries(level).map(([name, item]) => [name, tidyJson(item, depth + 1)]));
 }
 
 /** Tidies a value, but not the values in it. */

@@ -1,4 +1,4 @@
-import { canonicalJson, canonicalObject, tidyJson } from '../../domain/canonical-json.js';
+import { canonicalJsonOfAny, canonicalObject } from '../../domain/canonical-json.js';
 import type { ExecutionErrorCode, WebhookUrls } from '../../domain/crews/crews.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import type { CrewEvent } from '../../domain/webhooks/events.js';
@@ -46,7 +46,7 @@ export function crewDelivery(
   const fields = { execution_id, sequence, ...data, timestamp: now.toISOString() };
   const members = Object.entries(fields).filter(([, value]) => value !== undefined);
   const body = canonicalObject({
-    ...Object.fromEntries(members.map(([name, value]) => [name, canonicalJson(tidyJson(value))])),
+    ...Object.fromEntries(members.map(([name, value]) => [name, canonicalJsonOfAny(value)])),
     // Already canonical JSON, which keeps the client's numbers.
     meta: meta ?? 'null',
   });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { canonicalJson, tidyJson } from '../../domain/canonical-json.js';
+import { canonicalJsonOfAny } from '../../domain/canonical-json.js';
 import {
   CREW_TOOLS,
   type CrewDefinition,
@@ -286,7 +286,7 @@ function inputSettings({ crew }: FilesOfCrew, inputs: string[]): DeployedCrew['i
   }
   return Object.fromEntries(
     described.map(([name, { description = null, default: value }]) => {
-      const text = typeof value === 'string' ? value : canonicalJson(tidyJson(value ?? null));
+      const text = typeof value === 'string' ? value : canonicalJsonOfAny(value ?? null);
       return [name, { description, default: value === undefined || value === null ? null : text }];
     }),
   );
