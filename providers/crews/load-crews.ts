@@ -57,6 +57,10 @@ function readFiles(
     readYaml(join(folder, path), join(displayPath, path), schema, findings);
   const agents = read(join(config, 'agents.yaml'), agentsFile);
   const tasks = read(join(config, 'tasks.yaml'), tasksFile);
+  if (!existsSync(join(folder, config, 'agents.yaml'))) {
+    const places = 'config/, src/config/ or src/<package>/config/';
+    findings.problems.push(`${displayPath}: agents.yaml and tasks.yaml may also be in ${places}`);
+  }
   const crewPath = existsSync(join(folder, 'crew.yaml')) ? 'crew.yaml' : join(config, 'crew.yaml');
   const crewFilePath = join(displayPath, crewPath);
   const exists = existsSync(join(folder, crewPath));
@@ -71,7 +75,11 @@ function readFiles(
 function configFolder(folder: string): string {
   const source = join(folder, 'src');
   const packages = existsSync(source) ? foldersIn(source).map((name) => join('src', name, 'config')) : [];
-  return ['.', 'config', ...packages].find((place) => existsSync(join(folder, place, 'agents.yaml'))) ?? '.';
+  return (
+    ['.', 'config', join('src', 'config'), ...packages].find((place) =>
+      existsSync(join(folder, place, 'agents.yaml')),
+    ) ?? '.'
+  );
 }
 
 function foldersIn(folder: string): string[] {

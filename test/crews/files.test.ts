@@ -275,12 +275,22 @@ describe('the files of a crew', () => {
     ]);
   });
 
-  test.each(['config', 'src/mail_crew/config'])('may lie in %s, as in a project of CrewAI', (place) => {
+  test.each(['config', 'src/config', 'src/mail_crew/config'])('may lie in %s, as in a project of CrewAI', (place) => {
     rmSync(join(folder, 'mail'), { recursive: true });
     write({ crew: `mail/${place}`, access: 'databases: []\n' });
     expect(crew()).toMatchObject({ agents: [{ name: 'clerk' }], databases: [] });
     writeFileSync(join(folder, 'mail', 'crew.yaml'), 'databases: [own]\n');
     expect(crew()).toMatchObject({ databases: ['own'] });
+  });
+
+  test('that lie elsewhere are reported with the places where they may be', () => {
+    rmSync(join(folder, 'mail'), { recursive: true });
+    write({ crew: 'mail/src/mail_flow/crews/sorting/config' });
+    expect(problems()).toEqual([
+      'crews/mail/agents.yaml:1: the file is missing or cannot be read',
+      'crews/mail/tasks.yaml:1: the file is missing or cannot be read',
+      'crews/mail: agents.yaml and tasks.yaml may also be in config/, src/config/ or src/<package>/config/',
+    ]);
   });
 
   const task = (lines: string) => ({ tasks: `${TASKS}third:\n  description: D\n  expected_output: E\n${lines}` });
