@@ -33,11 +33,13 @@ function millisecondsOf(text: string): number | null {
 }
 
 /** Starts with a letter, because JavaScript sorts numeric keys before all others. */
-const NAME = /^[A-Za-z][\w-]{0,63}$/;
+const NAME = /^\p{L}[\p{L}\p{M}\p{N}_-]{0,63}$/u;
+/** Models get the names of tools, and their servers accept no others. */
+const TOOL_NAME = /^[A-Za-z][\w-]{0,63}$/;
 const BOOLEANS: Readonly<Record<string, boolean>> = { yes: true, on: true, no: false, off: false };
-const name = z
-  .string()
-  .regex(NAME, 'is not a valid name: a letter, then letters, digits, "_" and "-", at most 64 characters');
+const REST = 'then letters, digits, "_" and "-", at most 64 characters';
+const name = z.string().regex(NAME, `is not a valid name: a letter, ${REST}`);
+const toolName = z.string().regex(TOOL_NAME, `is not a valid name: a letter from a to z, ${REST}`);
 const anyText = z.string('must be text').transform((value) => value.trim());
 const text = anyText.refine((value) => value !== '', 'must not be empty');
 /** Python's YAML, which CrewAI uses, also reads `yes` and `no` as booleans. */
@@ -146,7 +148,7 @@ const crewShape = {
     .optional(),
   organisations: list(text, 'organisations').min(1, 'must name an organisation').optional(),
   databases: list(nameSchema, 'databases').optional(),
-  tools: z.record(name, httpTool, { error: mapOf('tools') }).optional(),
+  tools: z.record(toolName, httpTool, { error: mapOf('tools') }).optional(),
   deadline: durationSchema.optional(),
   reminder: durationSchema.optional(),
   on_deadline: z.enum(DEADLINE_ACTIONS, `must be ${DEADLINE_ACTIONS.join(', ')}`).optional(),

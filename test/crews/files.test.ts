@@ -117,6 +117,19 @@ describe('the files of a crew', () => {
     ]);
   });
 
+  test('may name agents and tasks in any language', () => {
+    write({
+      agents: AGENTS.replace('clerk:', 'rédactrice:'),
+      tasks: 'überprüfen:\n  description: D\n  agent: rédactrice\n送信_2:\n  description: D\n  context: [überprüfen]\n',
+    });
+    expect(crew().tasks).toMatchObject([
+      { name: 'überprüfen', agent: 'rédactrice' },
+      { name: '送信_2', context: ['überprüfen'] },
+    ]);
+    write({ access: 'tools:\n  météo: {mcp: "https://a.example/mcp"}\n' });
+    expect(problems()).toEqual([expect.stringMatching('^crews/mail/crew.yaml:2: tools.météo is not a valid name: ')]);
+  });
+
   test('that leave out the only agent need no third file', () => {
     write({ tasks: TASKS.replaceAll('  agent: clerk\n', '') });
     expect(crew().tasks).toMatchObject([{ agent: 'clerk' }, { agent: 'clerk' }]);
