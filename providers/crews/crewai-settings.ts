@@ -1,4 +1,4 @@
-import { resembles } from '../../domain/similar-names.js';
+import { nearestName, resembles } from '../../domain/similar-names.js';
 import type { Report } from './yaml-file.js';
 
 /** Settings of CrewAI that Postback does not honour. */
@@ -101,8 +101,9 @@ export function checkSettings(
       add([key], `${key} is not supported: ${known.reason}`);
       continue;
     }
-    const meant = honoured.find((name) => resembles(name, key) && !isGivenText(settings, name));
-    if (meant) report.problem([key], `unknown key "${key}"; did you mean "${meant}"?`);
+    const meant = nearestName(key, honoured);
+    if (meant && resembles(meant, key) && !isGiven(settings, meant))
+      report.problem([key], `unknown key "${key}"; did you mean "${meant}"?`);
     else if (foreignAllowed) report.warn([key], `unknown key "${key}" is ignored`);
     else report.problem([key], `unknown key "${key}"`);
   }
@@ -114,8 +115,8 @@ function changesNothing(value: unknown): boolean {
   return value === false || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
 }
 
-/** Whether a setting has a text of its own: `tone` beside a `role` is not a misspelled `role`. */
-function isGivenText(settings: object, name: string): boolean {
+/** Whether a setting has a text or a list of its own: `goals` beside a `goal` is not a misspelled `goal`. */
+function isGiven(settings: object, name: string): boolean {
   const value: unknown = (settings as Record<string, unknown>)[name];
-  return typeof value === 'string' && value !== '';
+  return (typeof value === 'string' && value !== '') || Array.isArray(value);
 }

@@ -178,10 +178,14 @@ describe('the files of a crew', () => {
 
   test('may have settings that are empty, and settings whose names only resemble others', () => {
     write({
-      agents: `${AGENTS}  mcps: []\n  knowledge_sources: []\n  tone: kind\n`,
-      tasks: `${TASKS}  guardrails: []\n  output_file: ''\n`,
+      agents: `${AGENTS}  mcps: []\n  knowledge_sources: []\n  tone: kind\n  goals: [Sort, Send]\n`,
+      tasks: `${TASKS}  guardrails: []\n  output_file: ''\n  context: [sort]\n  content: letters\n`,
     });
-    expect(crew().warnings).toEqual(['crews/mail/agents.yaml:7: clerk: unknown key "tone" is ignored']);
+    expect(crew().warnings).toEqual([
+      'crews/mail/agents.yaml:7: clerk: unknown key "tone" is ignored',
+      'crews/mail/agents.yaml:8: clerk: unknown key "goals" is ignored',
+      'crews/mail/tasks.yaml:12: send: unknown key "content" is ignored',
+    ]);
   });
 
   test('the third file wins over the other two, also in the order of the tasks that it names', () => {
