@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { type Alias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { z } from 'zod';
@@ -59,12 +60,14 @@ export function readYaml<Schema extends z.ZodType>(
     const line = offset === null ? 1 : lines.linePos(offset).line;
     findings.problems.push(`${displayPath}:${line}: ${message}`);
   };
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch {
     return fail(null, 'the file is missing or cannot be read');
   }
+  if (!isUtf8(bytes)) return fail(null, 'the file is not UTF-8; save it with this encoding');
+  const text = bytes.toString();
   // Python's YAML, which CrewAI uses, merges `<<: *anchor`.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
   for (const { code, pos, message } of document.errors) {

@@ -300,6 +300,14 @@ describe('the files of a crew', () => {
     expect(crew()).toMatchObject({ databases: ['own'] });
   });
 
+  test.each<[string, BufferEncoding, string]>([
+    ['Latin-1', 'latin1', ''],
+    ['UTF-16', 'utf16le', '\ufeff'],
+  ])('in %s are rejected, because letters would be lost', (_what, encoding, mark) => {
+    writeFileSync(join(folder, 'mail', 'agents.yaml'), mark + AGENTS.replace('You', 'Señor, you'), encoding);
+    expect(problems()).toEqual(['crews/mail/agents.yaml:1: the file is not UTF-8; save it with this encoding']);
+  });
+
   test('that lie elsewhere are reported with the places where they may be', () => {
     rmSync(join(folder, 'mail'), { recursive: true });
     write({ crew: 'mail/src/mail_flow/crews/sorting/config' });
