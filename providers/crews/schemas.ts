@@ -40,7 +40,9 @@ const BOOLEANS: Readonly<Record<string, boolean>> = { yes: true, on: true, no: f
 const REST = 'then letters, digits, "_" and "-", at most 64 characters';
 const name = z.string().regex(NAME, `is not a valid name: a letter, ${REST}`);
 const toolName = z.string().regex(TOOL_NAME, `is not a valid name: a letter from a to z, ${REST}`);
-const anyText = z.string('must be text').transform((value) => value.trim());
+const anyText = z
+  .string({ error: ({ input }) => `must be text${isPlaceholder(input) ? '; put a placeholder in quotes' : ''}` })
+  .transform((value) => value.trim());
 const text = anyText.refine((value) => value !== '', 'must not be empty');
 /** Python's YAML, which CrewAI uses, also reads `yes` and `no` as booleans. */
 const flag = z.preprocess(
@@ -49,6 +51,11 @@ const flag = z.preprocess(
 );
 const list = <Item extends z.ZodType>(item: Item, what: string) => z.array(item, `must be a list of ${what}`);
 const tools = list(text, 'tools');
+
+/** For YAML, `{topic}` without quotes is a map with a key and no value. */
+function isPlaceholder(value: unknown): boolean {
+  return value instanceof Object && !Array.isArray(value) && Object.values(value).every((entry) => entry === null);
+}
 
 /** The message for a value that is not a map. An invalid key has the message of its own rule. */
 const mapOf =

@@ -1,6 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import { type Alias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import {
+  type Alias,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type YAMLError,
+} from 'yaml';
 import type { z } from 'zod';
 
 type Path = readonly PropertyKey[];
@@ -70,11 +81,10 @@ export function readYaml<Schema extends z.ZodType>(
   const text = bytes.toString();
   // Python's YAML, which CrewAI uses, merges `<<: *anchor`.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
-  for (const { code, pos, message } of document.errors) {
-    const twice = `the key "${keyAt(text, pos[0])}" is there twice; Python takes the last one, and the other is lost`;
-    fail(pos[0], code === 'DUPLICATE_KEY' ? twice : message);
-  }
-  if (document.errors.length > 0) return undefined;
+  // Without its tag, a text such as `!Urgent: reply` would lose its first word.
+  const errors = [...document.errors, ...document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')];
+  for (const error of errors) fail(error.pos[0], describe(error, text));
+  if (errors.length > 0) return undefined;
   if (document.contents === null) return fail(null, 'the file is empty');
   const alias = unknownAlias(document);
   if (alias)
@@ -101,6 +111,21 @@ export function readYaml<Schema extends z.ZodType>(
     }
   }
   return undefined;
+}
+
+const QUOTE_COLON = 'put a text with ": " or a ":" at its end in quotes';
+const QUOTE_START = 'put a text that starts with this in quotes';
+
+/** Says what to do about an error, where the parser's own message does not. */
+function describe({ code, pos: [offset], message }: YAMLError, text: string): string {
+  const twice = `the key "${keyAt(text, offset)}" is there twice; Python takes the last one, and the other is lost`;
+  if (code === 'DUPLICATE_KEY') return twice;
+  if (code === 'MULTIPLE_DOCS') return 'the file has several documents, divided by "---"; it must have one';
+  if (code === 'BLOCK_AS_IMPLICIT_KEY') return `${message}; ${QUOTE_COLON}`;
+  if (code === 'BAD_SCALAR_START' || code === 'TAG_RESOLVE_FAILED') return `${message}; ${QUOTE_START}`;
+  // As in `role: {topic} expert`.
+  if (message === 'Unexpected scalar at node end') return `${message}; put a text that starts with { or [ in quotes`;
+  return message;
 }
 
 /** The key of a map that starts at an offset. */

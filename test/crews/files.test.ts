@@ -399,6 +399,31 @@ describe('the files of a crew', () => {
     ['a list instead of a map', { agents: '- clerk\n' }, 'agents.yaml:1: the file must be a map of agents'],
     ['a task that is not a map', { tasks: 'sort: fast\n' }, 'tasks.yaml:1: sort must be a map of settings'],
     ['an invalid name', { agents: 'the clerk:\n  role: R\n' }, 'agents.yaml:1: the clerk is not a valid name'],
+    [
+      'a text with a colon',
+      { agents: AGENTS.replace('You sort.', 'You sort: by name') },
+      'agents.yaml:4: Nested mappings are not allowed in compact mappings; put a text with ": "',
+    ],
+    [
+      'a text that starts with a placeholder',
+      { agents: AGENTS.replace('Sort {mail}', '{mail} is sorted') },
+      'agents.yaml:3: Unexpected scalar at node end; put a text that starts with { or [ in quotes',
+    ],
+    [
+      'a placeholder without quotes',
+      { agents: AGENTS.replace('Sort {mail}', '{mail}') },
+      'agents.yaml:3: clerk.goal must be text; put a placeholder in quotes',
+    ],
+    [
+      'a text that starts with an exclamation mark',
+      { agents: AGENTS.replace('You sort.', '!always sort') },
+      'agents.yaml:4: Unresolved tag: !always; put a text that starts with this in quotes',
+    ],
+    [
+      'a second document',
+      { agents: `${AGENTS}---\n${AGENTS}` },
+      'agents.yaml:5: the file has several documents, divided by "---"; it must have one',
+    ],
     ['broken YAML', { agents: 'clerk:\n  role: "open\n' }, 'agents.yaml:3: Missing closing "quote'],
     [
       'Markdown without quotes',
