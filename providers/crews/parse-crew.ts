@@ -232,7 +232,8 @@ function checkReferences(tasks: MergedTask[], agents: string[]): void {
     for (const [n, earlier] of context.entries()) {
       const index = names.indexOf(earlier);
       if (index >= 0 && index < position) continue;
-      const reason = index < 0 ? 'which is not in tasks.yaml' : index === position ? 'the task itself' : 'a later task';
+      const later = 'a later task; list both in their order under "tasks" in crew.yaml';
+      const reason = index < 0 ? 'which is not in tasks.yaml' : index === position ? 'the task itself' : later;
       problem(['context', n], `${name}.context names "${earlier}", ${reason}`);
     }
   }

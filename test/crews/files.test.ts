@@ -245,6 +245,12 @@ describe('the files of a crew', () => {
     expect(warnings).toEqual(['crews/mail/crew.yaml:4: no text of the crew has {male}']);
   });
 
+  test('run in another order than that of the file, when the third file lists two tasks the other way round', () => {
+    const tasks = TASKS.replace('  agent: clerk\nsend', '  agent: clerk\n  context: [send]\nsend');
+    write({ tasks, access: 'tasks: [{task: send}, {task: sort}]\n' });
+    expect(crew().tasks).toMatchObject([{ name: 'send' }, { name: 'sort', context: ['send'] }]);
+  });
+
   test('tools that only Python knows are left out, with a warning', () => {
     write({
       agents: `${AGENTS}  tools: [search_tool, fetch_page]\n`,
@@ -328,7 +334,7 @@ describe('the files of a crew', () => {
     [
       'context that comes later',
       { tasks: TASKS.replace('  agent: clerk\nsend', '  context:\n    - send\n  agent: clerk\nsend') },
-      'tasks.yaml:5: sort.context names "send", a later task',
+      'tasks.yaml:5: sort.context names "send", a later task; list both in their order under "tasks" in crew.yaml',
     ],
     [
       'context on itself',
