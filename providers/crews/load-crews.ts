@@ -53,10 +53,10 @@ function readFiles(
   findings: Findings,
 ): Pick<InvalidCrew, 'organisations'> & { files: FilesOfCrew | undefined } {
   const config = configFolder(folder);
-  const read = <Schema extends z.ZodType>(path: string, schema: Schema) =>
-    readYaml(join(folder, path), join(displayPath, path), schema, findings);
-  const agents = read(join(config, 'agents.yaml'), agentsFile);
-  const tasks = read(join(config, 'tasks.yaml'), tasksFile);
+  const read = <Schema extends z.ZodType>(path: string, schema: Schema, essential?: string) =>
+    readYaml(join(folder, path), join(displayPath, path), schema, findings, essential);
+  const agents = read(join(config, 'agents.yaml'), agentsFile, 'role');
+  const tasks = read(join(config, 'tasks.yaml'), tasksFile, 'description');
   if (!existsSync(join(folder, config, 'agents.yaml'))) {
     const places = 'config/, src/config/ or src/<package>/config/';
     findings.problems.push(`${displayPath}: agents.yaml and tasks.yaml may also be in ${places}`);

@@ -58,6 +58,7 @@ export function absentFile<T>(displayPath: string, value: T, findings: Findings)
  * Reads and validates a YAML file.
  * @param displayPath the file's name in messages
  * @param findings receives the problems of the file, one line each
+ * @param essential a setting that each entry of the file needs; entries without it that others merge are left out
  * @returns undefined when there are problems
  */
 export function readYaml<Schema extends z.ZodType>(
@@ -65,6 +66,7 @@ export function readYaml<Schema extends z.ZodType>(
   displayPath: string,
   schema: Schema,
   findings: Findings,
+  essential?: string,
 ): YamlFile<z.output<Schema>> | undefined {
   const lines = new LineCounter();
   const fail = (offset: number | null, message: string): undefined => {
@@ -95,6 +97,7 @@ export function readYaml<Schema extends z.ZodType>(
   let content: unknown;
   try {
     content = document.toJS();
+    if (essential !== undefined) removeTemplates(document, content, essential);
   } catch (error) {
     return fail(null, (error as Error).message);
   }
@@ -144,6 +147,19 @@ function unknownAlias(document: ReturnType<typeof parseDocument>): Alias | undef
     },
   });
   return found;
+}
+
+/** Removes entries such as `defaults: &defaults`, whose settings others merge, and which are no agents or tasks themselves. */
+function removeTemplates(document: ReturnType<typeof parseDocument>, content: unknown, essential: string): void {
+  if (!isMap(document.contents)) return;
+  const entries = content as Record<string, object>;
+  const used = new Set<string>();
+  visit(document, { Alias: (_key, { source }) => void used.add(source) });
+  for (const { key, value } of document.contents.items) {
+    if (!isScalar(key) || !isMap(value) || value.anchor === undefined || !used.has(value.anchor)) continue;
+    const name = String(key.value);
+    if (!(essential in entries[name]!)) delete entries[name];
+  }
 }
 
 /** The message of an issue; for an invalid key, the message of its rule. */

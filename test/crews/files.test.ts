@@ -176,6 +176,17 @@ describe('the files of a crew', () => {
     expect(tasks).toMatchObject([{ human_input: false }, { human_input: true }]);
   });
 
+  test('may have entries for settings that agents or tasks share', () => {
+    write({
+      agents: `.quick: &quick\n  max_iter: 3\n${AGENTS}  <<: *quick\n`,
+      tasks: `defaults: &defaults\n  agent: clerk\n  human_input: true\n${TASKS}third:\n  <<: *defaults\n  description: D\n`,
+    });
+    expect(crew()).toMatchObject({
+      agents: [{ name: 'clerk', max_iter: 3 }],
+      tasks: [{ name: 'sort' }, { name: 'send' }, { name: 'third', agent: 'clerk', human_input: true }],
+    });
+  });
+
   test('may have settings that are empty, and settings whose names only resemble others', () => {
     write({
       agents: `${AGENTS}  mcps: []\n  knowledge_sources: []\n  tone: kind\n  goals: [Sort, Send]\n`,
