@@ -103,9 +103,11 @@ function quoteSentences(turn: AgentTurn): string {
   // All sentences are quoted when they are few, so that the output of an earlier task is passed on unchanged.
   const quoteAll = sentences.length <= count;
   const minScore = MIN_RELATIVE_SCORE * Math.max(...relevance);
+  // A text alone, such as the one to summarize in a task of other words, is quoted from its beginning.
+  const quoteBeginning = questions.length === 0 && scores.every((score) => score === 0);
   const chosen = sentences
     .map((sentence, index) => ({ sentence, index, score: scores[index]! }))
-    .filter(({ score }) => quoteAll || (score > 0 && score >= minScore))
+    .filter(({ score }) => quoteAll || quoteBeginning || (score > 0 && score >= minScore))
     .sort((a, b) => b.score - a.score || a.index - b.index)
     .slice(0, count)
     .sort((a, b) => a.index - b.index)
@@ -117,14 +119,17 @@ function quoteSentences(turn: AgentTurn): string {
 
 /**
  * The material to quote, and the inputs that state the request. The material is the results of the tools. Without tools it is
- * the earlier outputs and the last input of the description, except for a single input when there are earlier outputs.
+ * the earlier outputs and the last input of the description that has sentences, except for a single input when there are earlier
+ * outputs.
  */
 function sources({ steps, context, inputs }: AgentTurn): { texts: string[]; questions: string[] } {
   const found = steps.flatMap((step) => (step.kind === 'tool' && step.ok ? [step.result] : []));
   if (found.length > 0) return { texts: found, questions: inputs };
-  const earlier = context.map(({ output }) => output);
-  if (inputs.length === 0 || (inputs.length === 1 && earlier.length > 0)) return { texts: earlier, questions: inputs };
-  return { texts: [...earlier, inputs.at(-1)!], questions: inputs.slice(0, -1) };
+  const earlier = context.map(({ output }) => output).filter((output) => !output.endsWith(NOTHING_FOUND));
+  const material = inputs.findLastIndex((input) => sentencesOf(input).length > 0);
+  const enough = inputs.length === 1 && earlier.some((output) => sentencesOf(output).length > 0);
+  if (material < 0 || enough) return { texts: earlier, questions: inputs };
+  return { texts: [...earlier, inputs[material]!], questions: inputs.filter((_, index) => index !== material) };
 }
 
 /** The sentences without headings and table rows, if any remain. */
