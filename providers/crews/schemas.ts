@@ -36,7 +36,14 @@ function millisecondsOf(text: string): number | null {
 const NAME = /^\p{L}[\p{L}\p{M}\p{N}_-]{0,63}$/u;
 /** Models get the names of tools, and their servers accept no others. */
 const TOOL_NAME = /^[A-Za-z][\w-]{0,63}$/;
-const BOOLEANS: Readonly<Record<string, boolean>> = { yes: true, on: true, no: false, off: false };
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  on: true,
+  false: false,
+  no: false,
+  off: false,
+};
 const REST = 'then letters, digits, "_" and "-", at most 64 characters';
 const name = z.string().regex(NAME, `is not a valid name: a letter, ${REST}`);
 const toolName = z.string().regex(TOOL_NAME, `is not a valid name: a letter from a to z, ${REST}`);
@@ -44,7 +51,7 @@ const anyText = z
   .string({ error: ({ input }) => `must be text${isPlaceholder(input) ? '; put a placeholder in quotes' : ''}` })
   .transform((value) => value.trim());
 const text = anyText.refine((value) => value !== '', 'must not be empty');
-/** Python's YAML, which CrewAI uses, also reads `yes` and `no` as booleans. */
+/** Python's YAML, which CrewAI uses, also reads `yes` and `no` as booleans, and CrewAI takes them in quotes. */
 const flag = z.preprocess(
   (value) => (typeof value === 'string' ? (BOOLEANS[value.toLowerCase()] ?? value) : value),
   z.boolean('must be true or false'),

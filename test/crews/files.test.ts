@@ -168,12 +168,12 @@ describe('the files of a crew', () => {
   test('are read as by Python, with merged maps, and yes and no', () => {
     write({
       agents: `${AGENTS.replace('clerk:', 'clerk: &clerk')}  allow_delegation: no\n  memory: Off\ncarrier:\n  <<: *clerk\n  role: Carrier\n`,
-      tasks: `${TASKS}  human_input: yes\n`,
+      tasks: `${TASKS}  human_input: yes\nthird:\n  description: D\n  agent: clerk\n  human_input: "true"\n`,
     });
     const { agents, tasks, warnings } = crew();
     expect(warnings).toEqual([]);
     expect(agents).toMatchObject([{ role: 'Clerk of {shop}' }, { role: 'Carrier', goal: 'Sort {mail}' }]);
-    expect(tasks).toMatchObject([{ human_input: false }, { human_input: true }]);
+    expect(tasks).toMatchObject([{ human_input: false }, { human_input: true }, { human_input: true }]);
   });
 
   test('may have entries for settings that agents or tasks share', () => {
