@@ -1,13 +1,12 @@
 /** How the document says that `null` for an optional field of a JSON body is "not given" (`known-fields.ts` removes it). */
 import type { oas31 } from 'zod-openapi';
+import { isCondition } from './document-conditions.js';
 
 type Schema = oas31.SchemaObject;
 
 const NULL: Schema = { type: 'null' };
 const NOT_NULL: Schema = { not: NULL };
 const PARTS = ['anyOf', 'oneOf', 'allOf'] as const;
-/** What a condition of an object consists of, such as "at least one of these fields". */
-const CONDITION = /^(required|properties|not)$/;
 
 /**
  * Lets the optional fields of the JSON bodies be null, at any depth. A form has no null, but the lists in its fields are JSON.
@@ -32,9 +31,9 @@ function visit(document: oas31.OpenAPIObject, schema: Schema, seen: Set<Schema>)
   const { properties = {}, required = [], items, additionalProperties } = target;
   const fields = Object.entries(properties as Record<string, Schema>);
   const parts = PARTS.flatMap((part) => (target[part] ?? []) as Schema[]);
-  const isCondition = (part: Schema) => fields.length > 0 && Object.keys(part).every((key) => CONDITION.test(key));
-  const conditions = [...parts.filter(isCondition), ...(target.not && fields.length > 0 ? [target.not as Schema] : [])];
-  const others = [...fields.map(([, field]) => field), ...parts.filter((part) => !isCondition(part))];
+  const conditions =
+    fields.length > 0 ? [...parts.filter(isCondition), ...(target.not ? [target.not as Schema] : [])] : [];
+  const others = [...fields.map(([, field]) => field), ...parts.filter((part) => !conditions.includes(part))];
   for (const part of [...others, items, additionalProperties])
     if (typeof part === 'object' && !Array.isArray(part)) visit(document, part as Schema, seen);
   for (const [name, field] of fields) {
@@ -64,9 +63,8 @@ function takesNull(document: oas31.OpenAPIObject, schema: Schema): boolean {
 }
 
 function nullable(schema: Schema): Schema {
-  const { type, anyOf, oneOf, enum: values } = schema;
-  if (typeof type === 'string' && !anyOf && !oneOf && schema.const === undefined)
-    return { ...schema, type: [type, 'null'], ...(values && { enum: [...values, null] }) };
+  const { type, anyOf, oneOf } = schema;
+  if (typeof type === 'string' && !anyOf && !oneOf && !schema.enum) return { ...schema, type: [type, 'null'] };
   if (anyOf && type === undefined) return { ...schema, anyOf: [...anyOf, NULL] };
   // What is said of the field stays beside the alternatives.
   const { description, default: preset, example, examples, ...rest } = schema;

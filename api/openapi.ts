@@ -9,7 +9,9 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { ERROR_STATUS, type ErrorCode } from '../domain/errors.js';
+import { allowNewFields, CALLBACKS_TAG } from './callback-document.js';
 import { addCodeSamples } from './code-samples.js';
+import { stateConditions } from './document-conditions.js';
 import type { Envelope } from './envelope.js';
 import { renameAllFields, renameSchemaFields } from './field-names.js';
 import { idempotencyKeySchema } from './idempotency.js';
@@ -53,7 +55,7 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
     {
       openapi: '3.1.0',
       info: INFO,
-      tags: documents.flatMap(({ tags }) => tags),
+      tags: [...documents.flatMap(({ tags }) => tags), CALLBACKS_TAG],
       paths: describePaths(documented),
       webhooks: Object.assign({}, ...documents.map(({ webhooks }) => webhooks)),
       components: {
@@ -73,10 +75,22 @@ export function openApiDocument(services: readonly Service[]): oas31.OpenAPIObje
         // The limits of JavaScript's integers are not limits of responses.
         if (io === 'output' && jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (io === 'output' && jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        // Generators of clients fail on defaults that are not plain values, lengths of files, null as the only type, and constants.
+        if (typeof jsonSchema.default === 'object') delete jsonSchema.default;
+        if (jsonSchema.format === 'binary') delete jsonSchema.minLength;
+        if (zodSchema._zod.def.type === 'null') {
+          delete jsonSchema.type;
+          jsonSchema.const = null;
+        } else if (jsonSchema.const !== undefined) {
+          jsonSchema.enum = [jsonSchema.const];
+          delete jsonSchema.const;
+        }
       },
     },
   );
   allowNullFields(document);
+  stateConditions(document);
+  allowNewFields(document);
   return addCodeSamples(document);
 }
 

@@ -20,9 +20,11 @@ const UNTYPED =
 
 /** @returns SHA-256 over what the types of a document depend on, hex */
 export function hashOfTypes(document) {
-  const typed = JSON.stringify(document, (key, value) =>
-    UNTYPED.test(key) && (typeof value !== 'object' || Array.isArray(value)) ? undefined : withoutConditions(value),
-  );
+  const typed = JSON.stringify(document, (key, value) => {
+    // Conditions, such as those of the available models, say nothing about types.
+    if (key === 'if' || key === 'else') return undefined;
+    return UNTYPED.test(key) && (typeof value !== 'object' || Array.isArray(value)) ? undefined : value;
+  });
   return createHash('sha256').update(typed).digest('hex');
 }
 
@@ -49,20 +51,8 @@ export function prepare(document) {
   return JSON.parse(JSON.stringify(document), (_key, value) => {
     return value?.format === 'binary' || value?.contentEncoding === 'binary'
       ? { $ref: '#/components/schemas/FileContent' }
-      : withoutConditions(value);
+      : value;
   });
-}
-
-/**
- * Conditions such as "at least one of these fields", or those of the available models, say nothing about the types of fields;
- * the generator would make the whole schema `unknown`.
- */
-function withoutConditions(value) {
-  const { anyOf, ...schema } = value?.properties ? value : {};
-  const areConditions = anyOf?.every((option) =>
-    Object.keys(option).every((key) => /^(required|properties|not)$/.test(key)),
-  );
-  return areConditions ? schema : value;
 }
 
 /** The API document of the compiled code. Listing the routes needs none of their dependencies. */

@@ -116,6 +116,38 @@ describe('/openapi.json', () => {
     for (const pattern of patterns) expect(pattern).not.toMatch(/\\\\p\{/i);
   });
 
+  test('has no schemas of which generators make clients that do not compile', () => {
+    const problemsOf = (part: Document, path = ''): string[] => {
+      if (typeof part !== 'object' || part === null) return [];
+      const isObject = part.type !== undefined && part.properties !== undefined;
+      const found = [
+        ...(isObject && (part.anyOf ?? part.oneOf ?? part.allOf ?? part.not) ? ['alternatives beside fields'] : []),
+        ...(part.const !== undefined && part.const !== null ? ['a constant'] : []),
+        ...(typeof part.default === 'object' && !isFields(path) ? ['a default that is no plain value'] : []),
+        ...(part.format === 'binary' && part.minLength !== undefined ? ['the length of a file'] : []),
+      ].map((problem) => `${path}: ${problem}`);
+      const parts = Object.entries(part).filter(([key]) => !/^(if|else|not|enum|example|examples|x-.*)$/.test(key));
+      return [...found, ...parts.flatMap(([key, value]) => problemsOf(value, `${path}/${key}`))];
+    };
+    const isFields = (path: string) => path.endsWith('/properties');
+    expect(problemsOf(document)).toEqual([]);
+    expect(problemsOf({ a: { type: 'object', properties: {}, anyOf: [{ required: ['b'] }] } })).toEqual([
+      '/a: alternatives beside fields',
+    ]);
+
+    const { CreateConnectorRequest } = document.components.schemas;
+    expect(CreateConnectorRequest.oneOf.every((option: Document) => option.$ref)).toBe(true);
+    const paths = Object.values<Document>(document.paths).flatMap((methods) => Object.values<Document>(methods));
+    const tags = new Set(paths.flatMap((operation) => operation.tags));
+    for (const { post } of Object.values<Document>(document.webhooks)) {
+      const { $ref } = post.requestBody.content['application/json'].schema;
+      const body = document.components.schemas[$ref.split('/').at(-1)];
+      // A callback may gain fields.
+      expect(body.additionalProperties).toBeUndefined();
+      for (const tag of post.tags) expect(tags).not.toContain(tag);
+    }
+  });
+
   test('has a valid example of each JSON body', () => {
     const found = services()
       .flatMap((service) => listRoutes(service))

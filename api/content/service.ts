@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import { z } from 'zod';
 import { indexingEventSchema } from '../../domain/webhooks/events.js';
 import { authenticate, requireApiVersion } from '../authenticate.js';
+import { describeCallback } from '../callback-document.js';
 import type { Dependencies } from '../dependencies.js';
 import { contentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
@@ -66,25 +67,15 @@ const contentDocument: ServiceDocument = {
   security: API_KEY,
   headers: z.object({ 'API-Version': z.literal('2').meta({ example: '2' }) }),
   webhooks: {
-    'indexing.status_changed': {
-      post: {
-        operationId: 'indexingStatusChanged',
-        tags: ['Webhooks'],
-        summary: 'The indexing of an item has ended',
-        description:
-          'Sent to the registered URL. Any 2xx response within 15 seconds accepts the delivery. Anything else is retried for ' +
-          'about 28 hours, except 410. A delivery may arrive more than once: deduplicate by `delivery_id`.',
-        security: [],
-        requestParams: {
-          header: z.object({
-            'X-Service-Delivery-ID': z.string(),
-            'X-Service-Event': z.string(),
-            ...signatureHeaders,
-          }),
-        },
-        requestBody: { required: true, content: { 'application/json': { schema: indexingEventSchema } } },
-        responses: { '2XX': { description: 'Accepted.' }, '410': { description: 'Do not retry.' } },
-      },
-    },
+    'indexing.status_changed': describeCallback({
+      operationId: 'indexingStatusChanged',
+      summary: 'The indexing of an item has ended',
+      description:
+        'Sent to the registered URL. Any 2xx response within 15 seconds accepts the delivery. Anything else is retried for ' +
+        'about 28 hours, except 410. A delivery may arrive more than once: deduplicate by `delivery_id`.',
+      headers: { 'X-Service-Delivery-ID': z.string(), 'X-Service-Event': z.string(), ...signatureHeaders },
+      body: indexingEventSchema,
+      responses: { '410': { description: 'Do not retry.' } },
+    }),
   },
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EXECUTION_ERROR_CODES } from '../../domain/crews/crews.js';
 import { CREW_EVENTS, type CrewEvent } from '../../domain/webhooks/events.js';
+import { describeCallback } from '../callback-document.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { ServiceDocument } from '../service.js';
@@ -60,24 +61,13 @@ function webhook(event: CrewEvent) {
     meta: z.record(z.string(), z.unknown()).nullable().meta({ description: 'As sent with the kickoff.' }),
     timestamp: z.iso.datetime(),
   });
-  return {
-    post: {
-      operationId: `crew${event.replace(/(?:^|_)(\w)/g, (_match, letter: string) => letter.toUpperCase())}`,
-      tags: [TAG],
-      summary: SUMMARIES[event],
-      description:
-        'Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: ' +
-        'deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.',
-      security: [],
-      requestParams: {
-        header: z.object({
-          'X-Service-Delivery-ID': z.string(),
-          'X-Service-Event': z.literal(event),
-          ...signatureHeaders,
-        }),
-      },
-      requestBody: { required: true, content: { 'application/json': { schema: body } } },
-      responses: { '2XX': { description: 'Accepted.' } },
-    },
-  };
+  return describeCallback({
+    operationId: `crew${event.replace(/(?:^|_)(\w)/g, (_match, letter: string) => letter.toUpperCase())}`,
+    summary: SUMMARIES[event],
+    description:
+      'Sent to the URL for this event in the kickoff or in the latest resume. A callback may arrive more than once: ' +
+      'deduplicate by its delivery id. Without a 2xx response it is sent again, for about 28 hours; 410 ends that at once.',
+    headers: { 'X-Service-Delivery-ID': z.string(), 'X-Service-Event': z.literal(event), ...signatureHeaders },
+    body,
+  });
 }

@@ -7,6 +7,7 @@ import { createSemaphore } from '../../domain/semaphore.js';
 import { OPERATOR_NOTICE } from '../../domain/webhooks/events.js';
 import { operatorNoticeSchema } from '../../domain/webhooks/operator-notices.js';
 import { authenticate } from '../authenticate.js';
+import { describeCallback } from '../callback-document.js';
 import type { Dependencies } from '../dependencies.js';
 import { contentErrors, plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
@@ -21,20 +22,15 @@ import { createSink } from './sink.js';
 const TAG = 'Events';
 
 /** The callback of the operator. */
-const NOTICE = {
-  post: {
-    operationId: 'operatorNotice',
-    tags: [TAG],
-    summary: 'Callbacks have failed for good',
-    description:
-      "Sent to the operator's `POSTBACK_OPERATOR_WEBHOOK_URL`: one notice for each receiver in a period, when a delivery has failed " +
-      'for good, or a webhook was disabled.',
-    security: [],
-    requestParams: { header: z.object(signatureHeaders) },
-    requestBody: { required: true, content: { 'application/json': { schema: operatorNoticeSchema } } },
-    responses: { '2XX': { description: 'Accepted.' } },
-  },
-};
+const NOTICE = describeCallback({
+  operationId: 'operatorNotice',
+  summary: 'Callbacks have failed for good',
+  description:
+    "Sent to the operator's `POSTBACK_OPERATOR_WEBHOOK_URL`: one notice for each receiver in a period, when a delivery has failed " +
+    'for good, or a webhook was disabled.',
+  headers: signatureHeaders,
+  body: operatorNoticeSchema,
+});
 
 /** Proxies and this server close connections that are silent for a minute or two. */
 const KEEP_ALIVE_MS = 10_000;

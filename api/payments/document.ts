@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { SDK_NEXT_ACTIONS } from '../../domain/payments/authentications.js';
 import { ENDED_AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
+import { describeCallback } from '../callback-document.js';
 import { plainEnvelope } from '../envelope.js';
 import { operations } from '../operation.js';
 import type { ServiceDocument } from '../service.js';
@@ -31,20 +32,15 @@ export const paymentDocument: ServiceDocument = {
     },
   ],
   webhooks: {
-    [AUTHENTICATION_ENDED]: {
-      post: {
-        operationId: 'authenticationEnded',
-        tags: ['Payment authentication'],
-        summary: 'An authentication has ended',
-        description:
-          'Sent to the `webhook_url` of the authentication, which was closed or has expired. A callback may arrive more than ' +
-          'once: deduplicate by `delivery_id`. It is retried like a webhook of the content service.',
-        security: [],
-        requestParams: { header: z.object(signatureHeaders) },
-        requestBody: { required: true, content: { 'application/json': { schema: endedEventSchema } } },
-        responses: { '2XX': { description: 'Accepted.' } },
-      },
-    },
+    [AUTHENTICATION_ENDED]: describeCallback({
+      operationId: 'authenticationEnded',
+      summary: 'An authentication has ended',
+      description:
+        'Sent to the `webhook_url` of the authentication, which was closed or has expired. A callback may arrive more than ' +
+        'once: deduplicate by `delivery_id`. It is retried like a webhook of the content service.',
+      headers: signatureHeaders,
+      body: endedEventSchema,
+    }),
   },
   security: {
     name: 'payment_key',

@@ -1,7 +1,7 @@
 /** Responses of the routes for the registration, deliveries and bulk retries. */
 import { z } from 'zod';
 import { INDEXING_STATUSES } from '../../domain/content/states.js';
-import { EVENT_TYPES, indexingEventSchema } from '../../domain/webhooks/events.js';
+import { EVENT_TYPES } from '../../domain/webhooks/events.js';
 import { DELIVERY_STATES, REPLAY_STATUSES } from '../../domain/webhooks/states.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord } from '../../storage/webhooks/registrations.js';
@@ -93,13 +93,10 @@ export const deliveryListSchema = listSchema('deliveries', deliverySchema, 'Newe
 
 export const deliveryDetailSchema = deliverySchema
   .extend({
-    payload: z
-      .union([indexingEventSchema, z.record(z.string(), z.unknown())])
-      .nullable()
-      .meta({
-        description:
-          'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`, and for a key that may not read it.',
-      }),
+    payload: z.record(z.string(), z.unknown()).nullable().meta({
+      description:
+        'The body. Null for a job, whose callback has the body of `GET /v3/ai/async/{job_id}`, and for a key that may not read it.',
+    }),
     request: sentRequestSchema.nullable().meta({
       description:
         'The last request, signed for its time with the current secret. Null before the first attempt, for a key that may not ' +

@@ -126,16 +126,22 @@ const common = {
 };
 
 export const createConnectorSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('web'), ...common, settings: webSettingsSchema }),
-  z.object({ kind: z.literal('feed'), ...common, settings: feedSettingsSchema }),
-  z.object({
-    kind: z.literal('s3'),
-    ...common,
-    settings: s3SettingsSchema,
-    credentials: s3CredentialsSchema
-      .optional()
-      .meta({ description: 'Stored encrypted and never returned. Without credentials, requests are unsigned.' }),
-  }),
+  z
+    .object({ kind: z.literal('web'), ...common, settings: webSettingsSchema })
+    .meta({ id: 'CreateWebConnectorRequest' }),
+  z
+    .object({ kind: z.literal('feed'), ...common, settings: feedSettingsSchema })
+    .meta({ id: 'CreateFeedConnectorRequest' }),
+  z
+    .object({
+      kind: z.literal('s3'),
+      ...common,
+      settings: s3SettingsSchema,
+      credentials: s3CredentialsSchema
+        .optional()
+        .meta({ description: 'Stored encrypted and never returned. Without credentials, requests are unsigned.' }),
+    })
+    .meta({ id: 'CreateS3ConnectorRequest' }),
 ]);
 
 export const SETTINGS_SCHEMAS = { web: webSettingsSchema, feed: feedSettingsSchema, s3: s3SettingsSchema };

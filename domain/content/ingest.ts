@@ -142,7 +142,7 @@ export const ingestTextsSchema = z
     app_knowledge: appKnowledgeSchema.optional().meta({ examples: [KNOWLEDGE_EXAMPLE] }),
     memories: memoriesSchema.optional().meta({ examples: [MEMORIES_EXAMPLE] }),
   })
-  .meta(withPart(['app_knowledge', 'memories']));
+  .meta({ id: 'IngestTextsRequest', ...withPart(['app_knowledge', 'memories']) });
 
 /** For the document: one of these lists is required, and not empty. */
 function withPart(lists: readonly string[]) {
