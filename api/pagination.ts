@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ServiceError } from '../domain/errors.js';
+import type { TimePosition } from '../storage/queries.js';
 import { numberParameter } from './number-parameter.js';
 
 /**
@@ -42,6 +43,19 @@ export interface ListOrder<T> {
 /** The order by ids, which sort by the time of creation. @param prefix of the ids, such as `dlv` */
 export function byId(prefix: string): ListOrder<{ _id: string }> {
   return { position: ({ _id }) => _id, pattern: new RegExp(`^${prefix}_[0-9a-z]{26}$`) };
+}
+
+/** The order by a time, then by the ids, which are UUIDs. The cursor holds both. */
+export function byTime<T extends { _id: string }>(timeOf: (record: T) => Date): ListOrder<T> {
+  const pattern = /^[0-9]{13}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+  return { position: (record) => `${timeOf(record).getTime()}_${record._id}`, pattern };
+}
+
+/** @param cursor of a list in the order `byTime` */
+export function timePosition(cursor: string | undefined): TimePosition | undefined {
+  if (cursor === undefined) return undefined;
+  const [time, id] = cursor.split('_') as [string, string];
+  return { at: new Date(Number(time)), id };
 }
 
 /**

@@ -8,12 +8,11 @@ import { canonicalObject } from '../../domain/canonical-json.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newJobGroupId } from '../../domain/ids.js';
 import type { AiJobRecord } from '../../storage/ai-jobs/job-record.js';
-import type { TimePosition } from '../../storage/queries.js';
 import type { JobStarters } from '../../temporal/ai-jobs/starters.js';
 import { workflowIds } from '../../temporal/workflow-ids.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Dependencies } from '../dependencies.js';
-import { type ListOrder, pageQuery, readPage } from '../pagination.js';
+import { byTime, pageQuery, readPage, timePosition } from '../pagination.js';
 import { pickFields } from '../pick-fields.js';
 import { type BatchedRequest, createRequestBatcher, type RequestBatcher } from '../request-batcher.js';
 import type { RequestState } from '../request-context.js';
@@ -41,11 +40,7 @@ export function createJobBatcher(
   });
 }
 
-/** Ids of jobs are random, so the time of creation orders them. */
-const NEWEST_FIRST: ListOrder<Pick<AiJobRecord, 'created_at' | '_id'>> = {
-  position: ({ created_at, _id }) => `${created_at.getTime()}_${_id}`,
-  pattern: /^[0-9]{13}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-};
+const NEWEST_FIRST = byTime<AiJobRecord>(({ created_at }) => created_at);
 
 const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
   status: z.enum(JOB_STATUSES).optional(),
@@ -107,7 +102,7 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
       { summary: 'List jobs', query: listQuerySchema, response: jobListSchema },
       async (_ctx, { org, query: { status, feature, ...page }, respond }) => {
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
-          aiJobs.listForOrg(org, { status, feature, from: positionAt(from), limit }),
+          aiJobs.listForOrg(org, { status, feature, from: timePosition(from), limit }),
         );
         respond({ jobs: records.map(summariseJob), count: records.length, next_cursor });
       },
@@ -182,11 +177,4 @@ export function jobRoutes(deps: Dependencies): Router<RequestState> {
     if (!job) throw new ServiceError('JOB_NOT_FOUND', `There is no job "${id}".`);
     return job;
   }
-}
-
-/** @param cursor that matches `NEWEST_FIRST.pattern` */
-function positionAt(cursor: string | undefined): TimePosition | undefined {
-  if (cursor === undefined) return undefined;
-  const [time, id] = cursor.split('_') as [string, string];
-  return { at: new Date(Number(time)), id };
 }

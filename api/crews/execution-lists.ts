@@ -2,29 +2,15 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
-import type { TimePosition } from '../../storage/queries.js';
 import type { Dependencies } from '../dependencies.js';
-import { type ListOrder, pageQuery, readPage } from '../pagination.js';
+import { byTime, pageQuery, readPage, timePosition } from '../pagination.js';
 import type { RequestState } from '../request-context.js';
 import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { describeListed, describeWaiting, executionListSchema, waitingListSchema } from './responses.js';
 
-const POSITION = /^\d{13}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** The order by a time, then by id. The cursor holds both. */
-function byTime(timeOf: (execution: CrewExecutionRecord) => Date): ListOrder<CrewExecutionRecord> {
-  const position = (execution: CrewExecutionRecord) =>
-    `${String(timeOf(execution).getTime()).padStart(13, '0')}_${execution._id}`;
-  return { position, pattern: POSITION };
-}
-
-function readPosition(cursor: string | undefined): TimePosition | undefined {
-  return cursor === undefined ? undefined : { at: new Date(Number(cursor.slice(0, 13))), id: cursor.slice(14) };
-}
-
-const NEWEST_FIRST = byTime(({ created_at }) => created_at);
-const LONGEST_WAIT_FIRST = byTime(({ waiting_since, created_at }) => waiting_since ?? created_at);
+const NEWEST_FIRST = byTime<CrewExecutionRecord>(({ created_at }) => created_at);
+const LONGEST_WAIT_FIRST = byTime<CrewExecutionRecord>(({ waiting_since, created_at }) => waiting_since ?? created_at);
 
 const listQuerySchema = pageQuery(NEWEST_FIRST).extend({
   status: z
@@ -52,7 +38,7 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
         const { org, kind, crews } = ctx.state.principal;
         const of = kind === 'crew_org' ? undefined : (crews ?? []);
         const { records, next_cursor } = await readPage(query, LONGEST_WAIT_FIRST, ({ from, limit }) =>
-          crewExecutions.listWaiting(org, { crews: of, from: readPosition(from), limit }),
+          crewExecutions.listWaiting(org, { crews: of, from: timePosition(from), limit }),
         );
         respond({
           waiting: records.flatMap((execution) => describeWaiting(execution, publicUrl)),
@@ -75,7 +61,7 @@ export function executionListRoutes({ crewExecutions, publicUrl, now: clock }: D
       },
       async (ctx, { org, query: { status, ...page }, respond }) => {
         const { records, next_cursor } = await readPage(page, NEWEST_FIRST, ({ from, limit }) =>
-          crewExecutions.listForOrg(org, ctx.params.crew!, { status, from: readPosition(from), limit }),
+          crewExecutions.listForOrg(org, ctx.params.crew!, { status, from: timePosition(from), limit }),
         );
         const now = clock();
         respond({
