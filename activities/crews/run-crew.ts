@@ -29,7 +29,7 @@ import { accessOf, assignmentOf, gatherTurn, readJsonOutput } from './turn.js';
 
 export interface CrewDependencies extends CompletionDependencies, CrewToolDependencies {
   crewExecutions: CrewExecutions;
-  crewFeedback: Pick<CrewFeedback, 'isApplied' | 'listForAttempt'>;
+  crewFeedback: Pick<CrewFeedback, 'findApplied' | 'listForAttempt'>;
   crewSteps: CrewSteps;
   deliveries: CompletionDependencies['deliveries'] & Pick<Deliveries, 'listUnattempted'>;
   models: LanguageModels;
@@ -122,7 +122,7 @@ export function createCrewActivities(deps: CrewDependencies) {
         if (!execution) return undefined;
         return ref.is_approve ? taskDelivery(execution, ref, 'task_completed', now) : null;
       });
-      if (applied || (await crewFeedback.isApplied(ref.org, ref.feedback))) return;
+      if (applied || (await crewFeedback.findApplied(ref))?._id === ref.feedback) return;
       // An async task that failed has ended the execution: it will never wait again.
       if ((await requireExecution(ref)).finished_at)
         throw ApplicationFailure.nonRetryable('The execution has ended.', RESUME_REJECTED.notPending);

@@ -10,11 +10,10 @@ import {
 import { deciderInWords } from '../../domain/crews/decisions.js';
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
-import { newFeedbackId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import { areSameOrigins } from '../../domain/webhooks/static-headers.js';
 import type { CrewExecutionRecord, CrewTaskRecord } from '../../storage/crews/execution-record.js';
-import type { CrewFeedbackRecord } from '../../storage/crews/feedback.js';
+import { type CrewFeedbackRecord, newFeedback } from '../../storage/crews/feedback.js';
 import type { AuditDeclaration } from '../audited.js';
 import type { Dependencies } from '../dependencies.js';
 import type { RequestState } from '../request-context.js';
@@ -74,7 +73,11 @@ export function resumeRoutes(deps: Dependencies): Router<RequestState> {
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
         const decided_by = { kind: 'key', key_id, label } as const;
-        const feedback = newFeedback(execution, task, body, {
+        const { _id, org } = execution;
+        const ref = { execution: _id, org, task: task.task_id, attempt: task.attempts };
+        const feedback = newFeedback(ref, {
+          text: body.human_feedback,
+          is_approve: body.is_approve,
           urls,
           headers: headersAfter(execution, body, urls),
           decided_by,
@@ -131,28 +134,6 @@ function endedCallbacks(before: WebhookUrls, now: WebhookUrls): string | undefin
   const ended = Object.keys(webhookFieldsOf(before));
   if (ended.length === 0 || Object.keys(webhookFieldsOf(now)).length > 0) return undefined;
   return `No URL was sent, so there are no more callbacks to ${ended.join(', ')} of this execution.`;
-}
-
-/** The feedback is on the attempt that the person has seen: it is rejected if there is a newer one. */
-export function newFeedback(
-  { _id: execution, org }: CrewExecutionRecord,
-  { task_id: task, attempts: attempt }: CrewTaskRecord,
-  { human_feedback: text, is_approve }: Pick<z.output<typeof resumeRequestSchema>, 'human_feedback' | 'is_approve'>,
-  rest: Pick<CrewFeedbackRecord, 'urls' | 'headers' | 'decided_by' | 'created_at'>,
-): CrewFeedbackRecord {
-  return {
-    _id: newFeedbackId(),
-    org,
-    execution,
-    task,
-    attempt,
-    text,
-    is_approve,
-    ...rest,
-    applied_at: null,
-    output: null,
-    expires_at: null,
-  };
 }
 
 /**

@@ -3,8 +3,10 @@ import type { Middleware } from 'koa';
 import { reviewDecisionSchema } from '../../domain/crews/crews.js';
 import { deciderInWords } from '../../domain/crews/decisions.js';
 import { readReviewToken, reviewUrl } from '../../domain/crews/review-links.js';
+import type { AttemptRef } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { type CrewExecutionRecord, type CrewTaskRecord, deadlineOf } from '../../storage/crews/execution-record.js';
+import { newFeedback } from '../../storage/crews/feedback.js';
 import type { Dependencies } from '../dependencies.js';
 import { crewErrors, plainEnvelope } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
@@ -16,7 +18,7 @@ import { organisationOnly } from './deployed-crews.js';
 import { crewOperation } from './document.js';
 import { requireExecution } from './executions.js';
 import { resumedSchema, reviewSchema, revokedSchema } from './responses.js';
-import { applyFeedback, DECISION_MESSAGES, DECISIONS, newFeedback } from './resume.js';
+import { applyFeedback, DECISION_MESSAGES, DECISIONS } from './resume.js';
 import { reviewPageRoutes } from './review-page.js';
 
 const TAG = 'Reviews';
@@ -70,15 +72,14 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
   router.get(
     '/output',
     operation({ summary: 'Get the output of a review link', response: reviewSchema }, async (ctx, { respond }) => {
-      const { execution, task, attempt } = await requireLink(deps, ctx);
+      const { execution, task, ref } = await requireLink(deps, ctx);
       const shown = { crew: execution.crew, task_id: task.task_id };
       ctx.set('Cache-Control', 'no-store');
-      if (isOpen(execution, task, attempt, deps.now())) {
+      if (isOpen(execution, task, ref, deps.now())) {
         const deadline = deadlineOf(execution)?.toISOString();
         respond({ ...shown, state: 'waiting', output: task.output ?? '', ...(deadline && { deadline }) });
         return;
       }
-      const ref = { execution: execution._id, org: execution.org, task: task.task_id, attempt };
       const decision = await deps.crewFeedback.findApplied(ref);
       if (!decision) return respond({ ...shown, state: 'over' });
       const state = decision.is_approve ? 'approved' : 'rejected';
@@ -109,13 +110,12 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
           },
         },
       },
-      async (ctx, { body: { is_approve, human_feedback = APPROVED }, respond }) => {
-        const { execution, task, attempt } = await requireLink(deps, ctx);
-        if (!isOpen(execution, task, attempt, deps.now())) throw alreadyDecided();
-        const { urls, headers = null } = execution;
+      async (ctx, { body: { is_approve, human_feedback: text = APPROVED }, respond }) => {
+        const { execution, task, ref } = await requireLink(deps, ctx);
+        if (!isOpen(execution, task, ref, deps.now())) throw alreadyDecided();
+        const { urls, headers } = execution;
         const decided_by = { kind: 'review_link' } as const;
-        const rest = { urls, headers, decided_by, created_at: deps.now() };
-        const feedback = newFeedback(execution, task, { is_approve, human_feedback }, rest);
+        const feedback = newFeedback(ref, { text, is_approve, urls, headers, decided_by, created_at: deps.now() });
         const status = await applyFeedback(deps, feedback).catch((error) => {
           throw error instanceof ServiceError && error.status === 400 ? alreadyDecided() : error;
         });
@@ -134,7 +134,7 @@ function reviewRoutes(deps: Dependencies): Router<RequestState> {
 async function requireLink(
   deps: Pick<Dependencies, 'crewExecutions'>,
   ctx: RequestContext,
-): Promise<{ execution: CrewExecutionRecord; task: CrewTaskRecord; attempt: number }> {
+): Promise<{ execution: CrewExecutionRecord; task: CrewTaskRecord; ref: AttemptRef }> {
   const token = /^Bearer ([\w.-]{1,1024})$/i.exec(ctx.get('Authorization'))?.[1];
   if (token === undefined)
     throw new ServiceError('UNAUTHORIZED', 'The header Authorization must have the token of a link.');
@@ -144,11 +144,11 @@ async function requireLink(
   if (!task || !read.isGenuine(execution!)) {
     throw new ServiceError('NOT_FOUND', 'This link is not valid, or it was revoked.');
   }
-  return { execution: execution!, task, attempt: read.ref.attempt };
+  return { execution: execution!, task, ref: { ...read.ref, task: task.task_id } };
 }
 
 /** Whether a decision on this attempt can still be made. */
-function isOpen(execution: CrewExecutionRecord, task: CrewTaskRecord, attempt: number, now: Date): boolean {
+function isOpen(execution: CrewExecutionRecord, task: CrewTaskRecord, { attempt }: AttemptRef, now: Date): boolean {
   const deadline = deadlineOf(execution);
   const waits = task.status === 'pending_human_input' && task.attempts === attempt;
   return waits && execution.status === 'pending_human_input' && (deadline === null || deadline > now);

@@ -1,5 +1,4 @@
 import type { ClientSession } from 'mongodb';
-import type { TaskDecision } from '../../domain/crews/decisions.js';
 import { newReviewKey } from '../../domain/crews/review-links.js';
 import {
   type ExecutionStatus,
@@ -7,14 +6,13 @@ import {
   WORKING_EXECUTION_STATUSES,
 } from '../../domain/crews/states.js';
 import type { AttemptRef, CrewOutcome, ResumeRef } from '../../domain/crews/workflow-contract.js';
-import { newFeedbackId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { Access } from '../collections.js';
 import type { OwnFilter } from '../organisation-records.js';
 import { BY_ID, type PageQuery, pageByTime, type TimePosition } from '../queries.js';
 import type { CrewExecutionRecord } from './execution-record.js';
-import type { CrewFeedbackRecord } from './feedback.js';
+import { type CrewFeedbackRecord, newFeedback } from './feedback.js';
 
 export type CrewExecutions = ReturnType<typeof createCrewExecutions>;
 
@@ -37,33 +35,38 @@ export function createCrewExecutions(
   }: Access<'crewExecutions' | 'crewSteps' | 'crewFeedback' | 'now'>,
   retentionMs: number,
 ) {
+  /** @returns null when the execution does not wait for feedback on this attempt */
+  const getWaiting = (ref: AttemptRef, tx?: ClientSession): Promise<CrewExecutionRecord | null> =>
+    crewExecutions.forOrg(ref.org).findOne(waitingFor(ref), { session: tx, ...BY_ID });
+
   /** Ends the wait for feedback. @returns null when the execution did not wait for feedback on this attempt */
-  const decide = (
-    ref: AttemptRef,
-    isApprove: boolean,
-    {
-      feedback,
-      decided_by,
-      ...changes
-    }: Partial<Pick<CrewExecutionRecord, 'urls' | 'headers'>> & Pick<TaskDecision, 'decided_by'> & { feedback: string },
+  async function decide(
+    feedback: CrewFeedbackRecord,
     now: Date,
     tx: ClientSession,
-  ): Promise<CrewExecutionRecord | null> =>
-    crewExecutions.forOrg(ref.org).findOneAndUpdate(
-      waitingFor(ref),
+  ): Promise<CrewExecutionRecord | null> {
+    const { _id, org, task, attempt, is_approve, text, urls, headers = null, decided_by } = feedback;
+    const decided = await crewExecutions.forOrg(org).findOneAndUpdate(
+      waitingFor(feedback),
       {
         $set: {
-          ...changes,
-          status: isApprove ? 'running' : 'retrying',
-          'tasks.$.status': isApprove ? 'completed' : 'retrying',
-          'tasks.$.decision': { attempt: ref.attempt, is_approve: isApprove, decided_at: now, decided_by },
+          urls,
+          headers,
+          status: is_approve ? 'running' : 'retrying',
+          'tasks.$.status': is_approve ? 'completed' : 'retrying',
+          'tasks.$.decision': { attempt, is_approve, decided_at: now, decided_by },
           waiting_since: null,
           check_at: now,
         },
-        $inc: { sequence: isApprove ? 1 : 0, bytes: textBytes(feedback) },
+        $inc: { sequence: is_approve ? 1 : 0, bytes: textBytes(text) },
       },
       { session: tx },
     );
+    const output = decided?.tasks.find(({ task_id }) => task_id === task)?.output;
+    if (decided)
+      await crewFeedback.forOrg(org).updateOne({ _id }, { $set: { applied_at: now, output } }, { session: tx });
+    return decided;
+  }
 
   const changeUnfinished = (org: string, crew: string, id: string, change: Partial<CrewExecutionRecord>) => {
     const unfinished = { _id: id.toLowerCase(), crew, status: { $in: UNFINISHED_EXECUTION_STATUSES } };
@@ -101,10 +104,7 @@ export function createCrewExecutions(
       return crewExecutions.forOrg(org).findOne({ _id: id }, BY_ID);
     },
 
-    /** @returns null when the execution does not wait for feedback on this attempt */
-    getWaiting(ref: AttemptRef): Promise<CrewExecutionRecord | null> {
-      return crewExecutions.forOrg(ref.org).findOne(waitingFor(ref), BY_ID);
-    },
+    getWaiting,
 
     /**
      * @param id in upper or lower case (RFC 9562)
@@ -181,21 +181,9 @@ export function createCrewExecutions(
      * earlier URLs. Belongs to the transaction that stores the delivery.
      * @returns the changed execution, or null when it did not wait for feedback on this attempt
      */
-    async resume(
-      { execution, org, task, attempt, feedback: feedbackId, is_approve }: ResumeRef,
-      now: Date,
-      tx: ClientSession,
-    ): Promise<CrewExecutionRecord | null> {
-      const feedback = await crewFeedback.forOrg(org).findOne({ _id: feedbackId, execution }, { session: tx });
-      if (!feedback) return null;
-      const { urls, headers = null, text, decided_by } = feedback;
-      const changes = { urls, headers, decided_by, feedback: text };
-      const resumed = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
-      if (!resumed) return null;
-      const { output } = resumed.tasks.find(({ task_id }) => task_id === task)!;
-      const applied = { $set: { applied_at: now, output } };
-      await crewFeedback.forOrg(org).updateOne({ _id: feedbackId }, applied, { session: tx });
-      return resumed;
+    async resume({ execution, org, feedback: _id }: ResumeRef, now: Date, tx: ClientSession) {
+      const feedback = await crewFeedback.forOrg(org).findOne({ _id, execution }, { session: tx });
+      return feedback && decide(feedback, now, tx);
     },
 
     /**
@@ -203,35 +191,15 @@ export function createCrewExecutions(
      * feedback that the next attempt gets. Belongs to the transaction that stores the delivery.
      * @returns the changed execution, or null when it did not wait for feedback on this attempt
      */
-    async decideAtDeadline(
-      { execution, org, task, attempt }: AttemptRef,
-      is_approve: boolean,
-      now: Date,
-      tx: ClientSession,
-    ): Promise<CrewExecutionRecord | null> {
+    async decideAtDeadline(ref: AttemptRef, is_approve: boolean, now: Date, tx: ClientSession) {
+      const waiting = await getWaiting(ref, tx);
+      if (!waiting) return null;
+      const { urls, headers } = waiting;
       const decided_by = { kind: 'deadline' } as const;
-      const changes = { decided_by, feedback: is_approve ? '' : NOT_APPROVED };
-      const decided = await decide({ execution, org, task, attempt }, is_approve, changes, now, tx);
-      if (decided && !is_approve) {
-        const { output } = decided.tasks.find(({ task_id }) => task_id === task)!;
-        const feedback: CrewFeedbackRecord = {
-          _id: newFeedbackId(),
-          org,
-          execution,
-          task,
-          attempt,
-          text: NOT_APPROVED,
-          is_approve,
-          decided_by,
-          urls: decided.urls,
-          created_at: now,
-          applied_at: now,
-          output,
-          expires_at: null,
-        };
-        await crewFeedback.forOrg(org).insertOne(feedback, { session: tx });
-      }
-      return decided;
+      const text = is_approve ? '' : NOT_APPROVED;
+      const feedback = newFeedback(ref, { text, is_approve, urls, headers, decided_by, created_at: now });
+      if (!is_approve) await crewFeedback.forOrg(ref.org).insertOne(feedback, { session: tx });
+      return decide(feedback, now, tx);
     },
 
     /** Counts a reminder. @returns the execution, or null when it does not wait for feedback on this attempt any more */

@@ -2,9 +2,9 @@ import type { ClientSession } from 'mongodb';
 import type { WebhookUrls } from '../../domain/crews/crews.js';
 import type { Decider } from '../../domain/crews/decisions.js';
 import type { AttemptRef } from '../../domain/crews/workflow-contract.js';
+import { newFeedbackId } from '../../domain/ids.js';
 import type { Access } from '../collections.js';
 import type { OwnFilter } from '../organisation-records.js';
-import { BY_ID } from '../queries.js';
 import type { StoredHeaders } from '../webhooks/static-headers.js';
 
 /** A person's feedback on one attempt at a task. */
@@ -32,6 +32,15 @@ export interface CrewFeedbackRecord {
   expires_at: Date | null;
 }
 
+/** Feedback that is to be applied to an attempt. It is rejected when there is a newer attempt. */
+export function newFeedback(
+  { execution, org, task, attempt }: AttemptRef,
+  decision: Pick<CrewFeedbackRecord, 'text' | 'is_approve' | 'urls' | 'headers' | 'decided_by' | 'created_at'>,
+): CrewFeedbackRecord {
+  const pending = { applied_at: null, output: null, expires_at: null };
+  return { _id: newFeedbackId(), org, execution, task, attempt, ...decision, ...pending };
+}
+
 export type CrewFeedback = ReturnType<typeof createCrewFeedback>;
 
 /** People's feedback. `CrewExecutions.resume` applies it; feedback that is not applied has no effect. */
@@ -45,11 +54,6 @@ export function createCrewFeedback({ crewFeedback }: Access<'crewFeedback'>) {
     /** Removes feedback that was rejected; feedback that was applied stays. */
     async remove(org: string, id: string): Promise<void> {
       await crewFeedback.forOrg(org).deleteOne({ _id: id, applied_at: null });
-    },
-
-    async isApplied(org: string, id: string): Promise<boolean> {
-      const applied = { _id: id, applied_at: { $ne: null } };
-      return (await crewFeedback.forOrg(org).countDocuments(applied, { limit: 1, ...BY_ID })) === 1;
     },
 
     /** @returns the decision on an attempt; null when nobody has decided on it */
