@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import type { AgentStep, LanguageModels } from '../../domain/crews/language-model.js';
+import { type AgentStep, describeStep, type LanguageModels } from '../../domain/crews/language-model.js';
 import { reviewUrl } from '../../domain/crews/review-links.js';
 import {
   type AttemptRef,
@@ -172,8 +172,7 @@ export function createCrewActivities(deps: CrewDependencies) {
       reply.text = readJsonOutput(reply.text, task.output_json, model.metered);
     }
     const step: AgentStep = { kind: 'model', ...reply };
-    const actions = reply.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
-    await saveStep(ref, step, { type: 'thought', text: reply.text, ...(actions.length > 0 ? { actions } : {}) });
+    await saveStep(ref, step);
     return step;
   }
 
@@ -186,18 +185,18 @@ export function createCrewActivities(deps: CrewDependencies) {
     const { task } = assignmentOf(execution, ref.task);
     const lastAttempt = attemptNumber() >= MAX_TOOL_ATTEMPTS;
     const { ok, result } = await tools.run(accessOf(execution), call, task.tools, signal, lastAttempt);
-    const output = { type: 'action', tool: call.tool, input: call.arguments, ok, result };
-    await saveStep(ref, { kind: 'tool', call, ok, result }, output);
+    await saveStep(ref, { kind: 'tool', call, ok, result });
   }
 
   /** Stores a step together with the delivery that notifies the client of it. */
-  async function saveStep(ref: StepRef & { call?: number }, step: AgentStep, output: object): Promise<void> {
+  async function saveStep(ref: StepRef & { call?: number }, step: AgentStep): Promise<void> {
     const dedupeKey = stepDedupeKey(ref);
     await complete(ref.org, dedupeKey, async (tx, now) => {
       await crewSteps.add(ref, step, tx);
       const execution = (await crewExecutions.countStep(ref.org, ref.execution, tx)) ?? noLongerStored();
       const { agent } = assignmentOf(execution, ref.task);
-      return crewDelivery(execution, dedupeKey, { event: 'step', task_id: ref.task, agent: agent.name, output }, now);
+      const event = { event: 'step', task_id: ref.task, agent: agent.name, output: describeStep(step) } as const;
+      return crewDelivery(execution, dedupeKey, event, now);
     });
   }
 

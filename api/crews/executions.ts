@@ -23,7 +23,7 @@ import { crewOperation } from './document.js';
 import {
   cancelledSchema,
   describeExecution,
-  describeStep,
+  describeListedStep,
   kickedOffSchema,
   statusSchema,
   stepsSchema,
@@ -112,7 +112,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
         if (!task) throw new ServiceError('NOT_FOUND', `There is no task "${id}" in this execution.`);
         const { task_id, attempts: attempt } = task;
         const steps = await deps.crewSteps.listByAttempt({ execution: _id, org, task: task_id, attempt });
-        respond({ task_id, attempt, steps: steps.map(describeStep) });
+        respond({ task_id, attempt, steps: steps.map(describeListedStep) });
       },
     ),
   );

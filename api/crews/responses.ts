@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type DeployedCrew, EXECUTION_ERROR_CODES, webhookFieldsOf } from '../../domain/crews/crews.js';
 import { DECIDER_KINDS } from '../../domain/crews/decisions.js';
-import type { AgentStep } from '../../domain/crews/language-model.js';
+import { type AgentStep, describeStep } from '../../domain/crews/language-model.js';
 import { reviewUrl } from '../../domain/crews/review-links.js';
 import { CREW_TASK_STATUSES, EXECUTION_STATUSES } from '../../domain/crews/states.js';
 import { type CrewExecutionRecord, type CrewTaskRecord, deadlineOf } from '../../storage/crews/execution-record.js';
@@ -189,14 +189,10 @@ export const stepsSchema = z.object({
 const MAX_RESULT = 2_000;
 
 /** A step as its callback reports it, with a short result. */
-export function describeStep(step: AgentStep): z.input<typeof stepSchema> {
-  if (step.kind === 'tool') {
-    const { call, ok, result } = step;
-    const shown = result.length > MAX_RESULT ? `${result.slice(0, MAX_RESULT)}…` : result;
-    return { type: 'action', tool: call.tool, input: call.arguments, ok, result: shown };
-  }
-  const actions = step.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
-  return { type: 'thought', text: step.text, ...(actions.length > 0 ? { actions } : {}) };
+export function describeListedStep(step: AgentStep): z.input<typeof stepSchema> {
+  const described = describeStep(step);
+  if (described.type === 'thought' || described.result.length <= MAX_RESULT) return described;
+  return { ...described, result: `${described.result.slice(0, MAX_RESULT)}…` };
 }
 
 export const resumedSchema = z.object({

@@ -23,6 +23,16 @@ export type AgentStep =
   | { kind: 'model'; text: string; tool_calls: ToolCall[] }
   | { kind: 'tool'; call: ToolCall; ok: boolean; result: string };
 
+/** A step as callbacks and the API show it. */
+export function describeStep(step: AgentStep) {
+  if (step.kind === 'tool') {
+    const { call, ok, result } = step;
+    return { type: 'action' as const, tool: call.tool, input: call.arguments, ok, result };
+  }
+  const actions = step.tool_calls.map(({ tool, arguments: input }) => ({ tool, input }));
+  return { type: 'thought' as const, text: step.text, ...(actions.length > 0 ? { actions } : {}) };
+}
+
 /** The input of one model call, with placeholders filled in. */
 export interface AgentTurn {
   agent: { role: string; goal: string; backstory: string };
