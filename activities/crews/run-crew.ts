@@ -5,7 +5,7 @@ import {
   type AttemptRef,
   type CrewOutcome,
   type CrewRef,
-  RESUME_REJECTED,
+  NOT_PENDING,
   type ResumeRef,
   type StepRef,
   type ToolCallRef,
@@ -125,7 +125,7 @@ export function createCrewActivities(deps: CrewDependencies) {
       if (applied || (await crewFeedback.findApplied(ref))?._id === ref.feedback) return;
       // An async task that failed has ended the execution: it will never wait again.
       if ((await requireExecution(ref)).finished_at)
-        throw ApplicationFailure.nonRetryable('The execution has ended.', RESUME_REJECTED.notPending);
+        throw ApplicationFailure.nonRetryable('The execution has ended.', NOT_PENDING);
       throw new Error('the task is not waiting yet');
     }),
 

@@ -81,8 +81,8 @@ export const CREW_FAILED = 'CrewFailed';
 /** The error message of a cancelled execution. */
 export const CREW_CANCELLED = 'The execution was cancelled.';
 
-/** The types of the failures with which a workflow rejects feedback. */
-export const RESUME_REJECTED = { notPending: 'NotPending', unknownTask: 'UnknownTask' } as const;
+/** The type of the failure with which a workflow rejects feedback. */
+export const NOT_PENDING = 'NotPending';
 
 /** The update with which a person's feedback reaches an execution. */
 export const RESUME = 'resume';

@@ -4,14 +4,7 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
-import {
-  type CrewRef,
-  RESUME,
-  RESUME_REJECTED,
-  type ResumeRef,
-  type ResumeStatus,
-} from '../../domain/crews/workflow-contract.js';
+import { type CrewRef, RESUME, type ResumeRef, type ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { CrewExecutionRecord } from '../../storage/crews/execution-record.js';
 import { workflowIds } from '../workflow-ids.js';
@@ -66,7 +59,7 @@ export function createCrewStarters({ client, call, start, now }: WorkflowStarter
      * Sends a person's feedback to the execution and waits until it is applied. A workflow that was terminated, or that
      * Temporal has lost, starts again from the record.
      * @param readWaiting returns the execution, or null when it does not wait for this feedback any more
-     * @throws ServiceError INVALID_PARAMETERS or NOT_FOUND when the feedback is rejected, so that it is never applied;
+     * @throws ServiceError INVALID_PARAMETERS when the feedback is rejected, so that it is never applied;
      * SERVICE_UNAVAILABLE when the outcome is not known in time
      */
     async resumeCrew(ref: ResumeRef, readWaiting: () => Promise<StartedExecution | null>): Promise<ResumeStatus> {
@@ -90,12 +83,7 @@ export function createCrewStarters({ client, call, start, now }: WorkflowStarter
 
 function resumeError(error: unknown): unknown {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return notApplied();
-  if (!(error instanceof WorkflowUpdateFailedError)) return error;
-  const type = error.cause instanceof ApplicationFailure ? error.cause.type : undefined;
-  if (type === RESUME_REJECTED.unknownTask) {
-    return new ServiceError('NOT_FOUND', 'This execution has no such task.');
-  }
-  return notPending();
+  return error instanceof WorkflowUpdateFailedError ? notPending() : error;
 }
 
 function notApplied(): ServiceError {

@@ -4,7 +4,7 @@ import { MockActivityEnvironment, type TestWorkflowEnvironment } from '@temporal
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createCrewActivities } from '../../activities/crews/run-crew.js';
 import { type CrewReview, webhookUrlsOf } from '../../domain/crews/crews.js';
-import { RESUME_REJECTED, type ResumeRef } from '../../domain/crews/workflow-contract.js';
+import { NOT_PENDING, type ResumeRef } from '../../domain/crews/workflow-contract.js';
 import { newFeedbackId } from '../../domain/ids.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import { loadCrews } from '../../providers/crews/load-crews.js';
@@ -299,7 +299,7 @@ describe('an execution that waits', () => {
     await run(() => activities.finishExecution(crewRef, failed));
     await expect(run(() => activities.applyResume(decision))).rejects.toMatchObject({
       nonRetryable: true,
-      type: RESUME_REJECTED.notPending,
+      type: NOT_PENDING,
     });
   });
 

@@ -21,8 +21,8 @@ import {
   type CrewOutcome,
   type CrewRef,
   type CrewTaskPlan,
+  NOT_PENDING,
   RESUME,
-  RESUME_REJECTED,
   type ResumeRef,
   type ResumeStatus,
 } from '../../domain/crews/workflow-contract.js';
@@ -87,8 +87,8 @@ export async function runCrew(crew: CrewRef): Promise<CrewOutcome> {
       description:
         'A decision on the task that waits. The API stores the feedback and sends it; do not send it by hand.',
       validator: ({ task, attempt }) => {
-        if (!crew.tasks.some((plan) => plan.task === task)) throw rejected(RESUME_REJECTED.unknownTask);
-        if (waiting?.task !== task || waiting?.attempt !== attempt) throw rejected(RESUME_REJECTED.notPending);
+        if (waiting?.task === task && waiting?.attempt === attempt) return;
+        throw ApplicationFailure.nonRetryable('The feedback was rejected.', NOT_PENDING);
       },
     },
   );
@@ -264,10 +264,6 @@ function clearWaiting(): void {
 /** The attempt as operators read it. */
 function attemptName({ task, attempt }: AttemptRef): string {
   return attempt === 1 ? task : `${task}, attempt ${attempt}`;
-}
-
-function rejected(type: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable('The feedback was rejected.', type);
 }
 
 /** Nobody decided on an output in time. The message is for the client. */
