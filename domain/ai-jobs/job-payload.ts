@@ -2,22 +2,25 @@
 import { createHash, type KeyObject, sign } from 'node:crypto';
 import { canonicalJson, canonicalObject } from '../canonical-json.js';
 import type { JobStatus } from './states.js';
+import type { CANCELLED } from './workflow-contract.js';
 
-/** The fields of a job that clients see; a subset of `AiJobRecord`. */
+/** The fields of a job that clients see. */
 export interface DescribedJob {
+  /** UUID. */
   _id: string;
   status: JobStatus;
   feature: string;
   subfeature: string;
   provider: string;
   model: string | null;
+  /** What people recognise a job by: the name of the file, or the beginning of the text. */
   subject?: string | undefined;
   created_at: Date;
   finished_at: Date | null;
-  error_code: string | null;
+  error_code: typeof CANCELLED | null;
   error_message: string | null;
   show_original_response: boolean;
-  /** Canonical JSON. */
+  /** Canonical JSON, with the numbers as the client wrote them. */
   user_parameters: string | null;
 }
 

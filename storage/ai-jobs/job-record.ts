@@ -1,36 +1,22 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { Binary } from 'mongodb';
-import type { AiJobResult } from '../../domain/ai-jobs/job-payload.js';
-import type { JobStatus } from '../../domain/ai-jobs/states.js';
-import type { CANCELLED } from '../../domain/ai-jobs/workflow-contract.js';
+import type { AiJobResult, DescribedJob } from '../../domain/ai-jobs/job-payload.js';
 import { newJobId } from '../../domain/ids.js';
 import { textBytes } from '../../domain/text-bytes.js';
 import type { StoredHeaders } from '../webhooks/static-headers.js';
 
-export interface AiJobRecord {
-  /** UUID. */
-  _id: string;
+export interface AiJobRecord extends DescribedJob {
   org: string;
-  feature: string;
-  subfeature: string;
-  provider: string;
-  model: string | null;
-  status: JobStatus;
   /** JSON, because MongoDB does not store every field name. */
   input: string;
-  /** What people recognise a job by: the name of the file, or the beginning of the text. Absent on older jobs. */
-  subject?: string | undefined;
   /** The upload in the input, if there is one. */
   file_id: string | null;
   webhook_receiver: string | null;
   /** Static headers of the receiver. */
   headers?: StoredHeaders | null;
-  /** JSON, as the client sent it. */
-  user_parameters: string | null;
   /** Bytes of the input, the parameters and the static headers, for the use of an organisation. */
   bytes: number;
-  show_original_response: boolean;
   /** Milliseconds from the start until the job fails. */
   time_limit_ms: number;
   /** Whether the job is expected to take well under a second. */
@@ -39,17 +25,13 @@ export interface AiJobRecord {
   group?: string | undefined;
   /** Id of the key that signs the callback: the current key when the job was submitted. */
   signing_key: string | null;
-  error_code: typeof CANCELLED | null;
-  error_message: string | null;
   cancel_requested: boolean;
   /** Runs that started and did not return. When there are more than a few, the job probably kills its workers. */
   runs: number;
   provider_failures: number;
   /** Time after which the reconciler checks the job's workflow. */
   check_at: Date;
-  created_at: Date;
   started_at: Date | null;
-  finished_at: Date | null;
   /** When MongoDB removes the record; null while the job is in progress. */
   expires_at: Date | null;
 }
