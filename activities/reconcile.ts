@@ -4,7 +4,6 @@ import type { SearchIndex } from '../domain/content/search.js';
 import type { FileStore, UnclaimedFile } from '../domain/file-store.js';
 import type { JobReport, StaleKind } from '../domain/workflow-contract.js';
 import type { ExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
-import type { AiJobs } from '../storage/ai-jobs/jobs.js';
 import type { UploadRecord, Uploads } from '../storage/ai-jobs/uploads.js';
 import type { DatabaseIndexes } from '../storage/content/database-indexes.js';
 import type { Items } from '../storage/content/items.js';
@@ -27,8 +26,7 @@ export function staleWork<Entry>(work: StaleWork<Entry>): StaleWork {
 
 export interface ReconcileDependencies {
   staleWork: Readonly<Record<StaleKind, StaleWork>>;
-  aiJobs: Pick<AiJobs, 'isFileNeeded'>;
-  uploads: Pick<Uploads, 'getById' | 'keepUntil' | 'remove'>;
+  uploads: Pick<Uploads, 'getById' | 'isNeeded' | 'keepUntil' | 'remove'>;
   expiredUploads: ExpiredUploads;
   items: Pick<Items, 'ownsFile'>;
   databaseIndexes: Pick<DatabaseIndexes, 'listAll'>;
@@ -113,7 +111,7 @@ export function createReconcileActivities(deps: ReconcileDependencies) {
 
   /** A file stays while a queued or running job needs it. */
   async function dropUpload(upload: UploadRecord): Promise<void> {
-    if (await deps.aiJobs.isFileNeeded(upload)) return uploads.keepUntil(upload, ago(-KEEP_LONGER_MS));
+    if (await uploads.isNeeded(upload)) return uploads.keepUntil(upload, ago(-KEEP_LONGER_MS));
     await files.remove(upload._id);
     await uploads.remove(upload);
   }

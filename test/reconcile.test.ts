@@ -57,7 +57,6 @@ describe('the reconciler', () => {
     const all = Object.fromEntries(STALE_KINDS.map((kind) => [kind, work[kind] ?? none]));
     return createReconcileActivities({
       staleWork: all as Record<StaleKind, StaleWork>,
-      aiJobs: createAiJobs(collections, DAY_MS),
       uploads: createUploads(collections),
       expiredUploads: createExpiredUploads(collections),
       items: createItems(collections),

@@ -11,7 +11,6 @@ import type { RecordUpdate } from '../organisation-records.js';
 import { BY_ID, type PageQuery, pageByTime, type TimePosition } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import { type AiJobRecord, type AiJobResultRecord, type PackedResult, packResult, unpackResult } from './job-record.js';
-import { fileIsNeeded, type UploadRecord } from './uploads.js';
 
 /** How a job ends. */
 export interface JobEnd {
@@ -204,10 +203,6 @@ export function createAiJobs(
     async uncountRun(org: string, jobId: string): Promise<void> {
       await aiJobs.forOrg(org).updateOne({ _id: jobId }, { $inc: { runs: -1 } }, BY_ID);
     },
-
-    /** Whether a job in progress uses this upload. */
-    isFileNeeded: ({ _id, org }: Pick<UploadRecord, '_id' | 'org'>): Promise<boolean> =>
-      fileIsNeeded(aiJobs.forOrg(org), _id),
 
     /** The jobs of a group that are in progress, without their inputs, in the order of their ids. */
     listGroup(org: string, group: string): Promise<AiJobRecord[]> {

@@ -1,9 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import type { Access } from '../collections.js';
-import type { OwnRecords } from '../organisation-records.js';
 import { inTransaction } from '../transactions.js';
-import type { AiJobRecord } from './job-record.js';
 
 export interface UploadRecord {
   /** `fil_…`, also the name of its content in the file store. */
@@ -19,16 +17,6 @@ export interface UploadRecord {
   used_at?: Date;
 }
 
-/** Whether a job in progress uses this upload. */
-export async function fileIsNeeded(
-  aiJobs: OwnRecords<AiJobRecord>,
-  file_id: string,
-  session?: ClientSession,
-): Promise<boolean> {
-  const needed = { file_id, status: { $in: UNFINISHED_JOB_STATUSES } };
-  return (await aiJobs.findOne(needed, { session, projection: { _id: 1 } })) !== null;
-}
-
 export type Uploads = ReturnType<typeof createUploads>;
 
 /** Uploaded files, which AI jobs reference by id. Their content is in the file store under the same id. */
@@ -38,7 +26,15 @@ export function createUploads({
   mongoClient,
   now,
 }: Access<'uploads' | 'aiJobs' | 'mongoClient' | 'now'>) {
+  /** Whether a job in progress uses this upload. */
+  async function isNeeded({ _id, org }: Pick<UploadRecord, '_id' | 'org'>, session?: ClientSession): Promise<boolean> {
+    const needed = { file_id: _id, status: { $in: UNFINISHED_JOB_STATUSES } };
+    return (await aiJobs.forOrg(org).findOne(needed, { session, projection: { _id: 1 } })) !== null;
+  }
+
   return {
+    isNeeded,
+
     async add(upload: UploadRecord, tx?: ClientSession): Promise<void> {
       await uploads.forOrg(upload.org).insertOne(upload, { session: tx });
     },
@@ -67,7 +63,7 @@ export function createUploads({
       return inTransaction(mongoClient, async (tx) => {
         const current = { _id: fileId, expires_at: { $gt: now() } };
         if (!(await uploads.forOrg(org).findOne(current, { session: tx, projection: { _id: 1 } }))) return 'unknown';
-        if (await fileIsNeeded(aiJobs.forOrg(org), fileId, tx)) return 'needed';
+        if (await isNeeded({ _id: fileId, org }, tx)) return 'needed';
         // Jobs that are added at the same time write this record too, so one of the transactions is repeated.
         await uploads.forOrg(org).updateOne({ _id: fileId }, { $set: { expires_at: new Date(0) } }, { session: tx });
         return 'discarded';
