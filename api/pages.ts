@@ -17,7 +17,7 @@ const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
 const FILES = fileURLToPath(new URL('../../console/reference', import.meta.url));
 const HOME = 'home.html';
 
-const HEADERS = {
+export const PAGE_HEADERS = {
   // All files come from this server, no inline scripts or styles, no framing. The package's icons are data URLs.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -41,7 +41,7 @@ export function docsRoutes(): Router<RequestState> {
   });
   for (const name of ASSETS) {
     router.get(`/docs/${name}`, (ctx) => {
-      ctx.set({ ...HEADERS, 'Cache-Control': 'public, max-age=86400' });
+      ctx.set({ ...PAGE_HEADERS, 'Cache-Control': 'public, max-age=86400' });
       ctx.type = extname(name);
       ctx.body = createReadStream(join(dirname(packageFile), name));
     });
@@ -52,13 +52,14 @@ export function docsRoutes(): Router<RequestState> {
 type Content = string | Buffer;
 
 /** Routes of texts, by path: each with its type and its content, or a function that returns the content. */
-function pageRoutes(
+export function pageRoutes(
   pages: Record<string, readonly [type: string, content: Content | (() => Content)]>,
+  headers: Record<string, string> = PAGE_HEADERS,
 ): Router<RequestState> {
   const router = new Router<RequestState>();
   for (const [path, [type, content]] of Object.entries(pages)) {
     router.get(path, (ctx) => {
-      ctx.set(HEADERS);
+      ctx.set(headers);
       ctx.type = type;
       ctx.body = typeof content === 'function' ? content() : content;
     });
