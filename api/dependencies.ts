@@ -1,5 +1,7 @@
 import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
+import type { AiProviders } from '../domain/ai-jobs/provider.js';
+import type { LanguageModels } from '../domain/crews/language-model.js';
 import type { DetectKind, FileKind } from '../domain/extraction.js';
 import type { CardNetworks } from '../domain/payments/card-networks.js';
 import type { Readiness } from '../domain/readiness.js';
@@ -8,7 +10,6 @@ import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import type { Retrieval } from '../storage/content/retrieval.js';
 import type { Starters } from '../temporal/starters.js';
-import type { AiCatalogue } from './ai-jobs/catalogue.js';
 import type { TemporalUi } from './console.js';
 import type { CrewsByName } from './crews/deployed-crews.js';
 import type { UploadLimits } from './multipart.js';
@@ -23,11 +24,10 @@ export interface Dependencies extends Omit<SharedDependencies, 'close'>, CrewsBy
   retrieval: Retrieval;
   ingestBatcher: Pick<RequestBatcher<ItemRecord>, 'add'>;
   jobBatcher: Pick<RequestBatcher<AiJobRecord>, 'add'>;
-  catalogue: AiCatalogue;
-  /** @returns the label of the model that an agent with this `llm` uses */
-  modelLabel(llm: string | null): string;
-  /** Whether an agent with this `llm` uses tokens of a language model. */
-  usesTokens(llm: string | null): boolean;
+  /** The providers of AI jobs, which run in the workers. */
+  catalogue: Pick<AiProviders, 'find' | 'list'>;
+  /** The language models of agents. */
+  models: LanguageModels;
   /** Of the files of an ingest. */
   detectKind: DetectKind<FileKind>;
   /** Of uploads for jobs. */

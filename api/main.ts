@@ -136,7 +136,6 @@ function apiDependencies(
   { registry }: ProcessMetrics,
 ): Omit<ApiDependencies, 'log' | 'stopping' | 'traceRequest' | 'ingestBatcher' | 'jobBatcher'> {
   // The catalogue only lists providers. The extractor starts no process before a job needs one.
-  const models = configuredLanguageModels(config);
   const catalogue = createAiProviders({
     extractor: createExtractor({ languagesDir: config.POSTBACK_OCR_LANGUAGES_DIR }),
     openai: openAiConfig(config),
@@ -158,8 +157,7 @@ function apiDependencies(
     retrieval: createRetrieval(shared),
     crews,
     invalidCrews,
-    modelLabel: (llm) => models.get(llm).label,
-    usesTokens: (llm) => models.get(llm).metered,
+    models: configuredLanguageModels(config),
     detectKind: detectFileKind,
     describeFile,
     catalogue,

@@ -11,22 +11,15 @@ import { modelsSchema } from './responses.js';
 
 export type AvailableProvider = Pick<AiProvider, 'subfeature' | 'name' | 'models' | 'quick' | 'metered'>;
 
-/** The available subfeatures and their providers, which run in the workers. */
-export interface AiCatalogue {
-  list(): AvailableProvider[];
-  find(subfeature: string, name: string): AvailableProvider | undefined;
-}
-
 /** The available models, and the keys that verify callbacks. */
 export function catalogueRoutes({ catalogue, signingKeys, limits }: Dependencies): Router<RequestState> {
   const router = new Router<RequestState>({ prefix: '/v3/ai' });
-  let models: ReturnType<typeof describeModel>[] | undefined;
 
   router.get(
     '/models',
     aiJobOperation({ summary: 'List models', response: modelsSchema }, (_ctx, { respond }) => {
-      models ??= catalogue.list().map(describeModel);
-      respond({ max_file_bytes: Math.min(limits.maxFileBytes, limits.maxRequestBytes), models });
+      const max_file_bytes = Math.min(limits.maxFileBytes, limits.maxRequestBytes);
+      respond({ max_file_bytes, models: catalogue.list().map(describeModel) });
     }),
   );
 

@@ -9,7 +9,7 @@ import type { Dependencies } from '../dependencies.js';
 import { canonicalFieldJson, parseKeepingNumbers } from '../json-body.js';
 import { checkFields } from '../known-fields.js';
 import { read, rejectBlockedUrl } from '../validation.js';
-import type { AiCatalogue, AvailableProvider } from './catalogue.js';
+import type { AvailableProvider } from './catalogue.js';
 
 /** A text that every quick provider reads in a fraction of a second. */
 const MAX_QUICK_CHARACTERS = 20_000;
@@ -67,7 +67,7 @@ export async function readSubmission(
 }
 
 function requireAvailable(
-  catalogue: AiCatalogue,
+  catalogue: Dependencies['catalogue'],
   { feature, subfeature, provider, model }: z.output<typeof jobRequestSchema>['model'],
 ): AvailableProvider {
   const found = catalogue.find(`${feature}/${subfeature}`, provider);

@@ -17,7 +17,7 @@ export interface CrewsByName {
 
 /** The deployed crews and their inputs. */
 export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
-  const { crews, invalidCrews, modelLabel } = deps;
+  const { crews, invalidCrews, models } = deps;
   const router = new Router<RequestState>({ prefix: '/crews' });
 
   router.get(
@@ -38,7 +38,7 @@ export function deployedCrewRoutes(deps: Dependencies): Router<RequestState> {
               name: agent,
               role,
               tools,
-              model: modelLabel(llm),
+              model: models.get(llm).label,
             })),
             warnings,
           })),

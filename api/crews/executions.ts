@@ -60,7 +60,7 @@ export function executionRoutes(deps: Dependencies): Router<RequestState> {
         given.inputs = withDefaults(crew, given.inputs);
         const urls = webhookUrlsOf(body);
         await rejectBlockedUrls(deps.outbound, urls);
-        if (crew.agents.some(({ llm }) => deps.usesTokens(llm)))
+        if (crew.agents.some(({ llm }) => deps.models.get(llm).metered))
           await deps.quotas.requireTokens(principal.org, deps.now());
         const { input_settings: _settings, warnings: _warnings, ...definition } = crew;
         const execution = newExecution(principal.org, definition, given, urls, deps.now());
