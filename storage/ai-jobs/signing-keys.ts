@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
+import { LRUCache } from 'lru-cache';
 import type { Binary } from 'mongodb';
 import { UNFINISHED_JOB_STATUSES } from '../../domain/ai-jobs/states.js';
 import { newSigningKeyId } from '../../domain/ids.js';
@@ -45,7 +46,7 @@ export function createSigningKeys(
   sealer: Sealer,
 ) {
   const { seal, open } = sealingFor(sealer, 'job-signing-key');
-  const opened = new Map<string, KeyObject>();
+  const opened = new LRUCache<string, KeyObject>({ max: MAX_OPENED });
   /** First keys that this process creates now, by organisation. */
   const creating = new Map<string, Promise<string>>();
   let lastGenerated: Promise<unknown> = Promise.resolve();
@@ -63,7 +64,6 @@ export function createSigningKeys(
       const record = await signingKeys.forOrg(org).findOne({ _id: id });
       if (!record) throw new Error(`there is no signing key ${id}`);
       const key = createPrivateKey(open(id, record.sealed_private_key));
-      if (opened.size >= MAX_OPENED) opened.delete(opened.keys().next().value!);
       opened.set(`${org}/${id}`, key);
       return key;
     },
