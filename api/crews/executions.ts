@@ -7,6 +7,7 @@ import {
   kickoffRequestSchema,
   queriesDatabases,
   type WebhookUrls,
+  webhookFieldsOf,
   webhookUrlsOf,
 } from '../../domain/crews/crews.js';
 import { ServiceError } from '../../domain/errors.js';
@@ -164,9 +165,7 @@ export async function requireExecution(
 
 /** @throws ServiceError VALIDATION_ERROR that names the first URL to which Postback never sends requests */
 export async function rejectBlockedUrls(outbound: OutboundClient, urls: WebhookUrls): Promise<void> {
-  for (const [kind, url] of Object.entries(urls) as [keyof WebhookUrls, string | null][]) {
-    if (url !== null) await rejectBlockedUrl(outbound, `${kind}WebhookUrl`, url);
-  }
+  for (const [field, url] of Object.entries(webhookFieldsOf(urls))) await rejectBlockedUrl(outbound, field, url);
 }
 
 /** Adds the defaults of inputs that were not given. @throws ServiceError INVALID_PARAMETERS for inputs without a default */

@@ -1,12 +1,6 @@
 import Router from '@koa/router';
 import type { z } from 'zod';
-import {
-  listUrls,
-  resumeRequestSchema,
-  type WebhookUrls,
-  webhookFieldsOf,
-  webhookUrlsOf,
-} from '../../domain/crews/crews.js';
+import { resumeRequestSchema, type WebhookUrls, webhookFieldsOf, webhookUrlsOf } from '../../domain/crews/crews.js';
 import { deciderInWords } from '../../domain/crews/decisions.js';
 import type { ResumeStatus } from '../../domain/crews/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
@@ -103,7 +97,7 @@ export function resumeRoutes(deps: Dependencies): Router<RequestState> {
     now: WebhookUrls,
   ) {
     if (webhookHeaders) return deps.crewHeaders.seal(_id, webhookHeaders);
-    return areSameOrigins(listUrls(before), listUrls(now)) ? headers : null;
+    return areSameOrigins(Object.values(webhookFieldsOf(before)), Object.values(webhookFieldsOf(now))) ? headers : null;
   }
 }
 

@@ -177,11 +177,6 @@ export function webhookUrlsOf(body: { [Field in keyof typeof webhookUrls]?: stri
   };
 }
 
-/** @returns the URLs that are set */
-export function listUrls({ task, step, crew }: WebhookUrls): string[] {
-  return [task, step, crew].filter((url) => url !== null);
-}
-
 /** @returns the URLs as fields of a request or a response, without absent ones */
 export function webhookFieldsOf({ task, step, crew }: WebhookUrls) {
   return {
