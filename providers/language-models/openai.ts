@@ -4,9 +4,6 @@ import { ProviderError } from '../../domain/errors.js';
 import { type ChatCompletion, complete, requireText } from '../openai/chat-completion.js';
 import { meteredClient, type OpenAiClient } from '../openai/client.js';
 
-/** A server may request many at once; each is an activity. */
-const MAX_TOOL_CALLS = 8;
-
 /** A model with tool calls on any server that implements OpenAI's API. */
 export function createOpenAiModel(client: OpenAiClient, model: string): LanguageModel {
   return {
@@ -16,7 +13,7 @@ export function createOpenAiModel(client: OpenAiClient, model: string): Language
       const metered = meteredClient(client, meter);
       const completion = await complete(metered, { model, messages: messagesOf(turn), ...toolsOf(turn) }, signal);
       const { text, finish_reason } = completion;
-      const tool_calls = turn.must_finish ? [] : completion.tool_calls.slice(0, MAX_TOOL_CALLS).map(readCall);
+      const tool_calls = turn.must_finish ? [] : completion.tool_calls.map(readCall);
       if (tool_calls.length > 0) return { text, tool_calls };
       if (finish_reason === 'length') throw new ProviderError("The output was cut off at the model's limit.", false);
       requireText(completion);

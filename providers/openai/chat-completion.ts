@@ -15,8 +15,8 @@ export interface ChatRequest {
   response_format?: object;
 }
 
-/** Tool calls of a message that are read; a server may send any number. */
-const MAX_TOOL_CALLS = 100;
+/** Tool calls of a message that are read. A server may send any number; each is an activity. */
+const MAX_TOOL_CALLS = 8;
 
 const toolCall = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
 const choice = z.object({
