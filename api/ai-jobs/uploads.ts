@@ -6,6 +6,7 @@ import type { UploadRecord, Uploads } from '../../storage/ai-jobs/uploads.js';
 import type { Dependencies } from '../dependencies.js';
 import { type KnownFields, rejectUnknownFields } from '../form-fields.js';
 import type { UploadedFile } from '../multipart.js';
+import { pickFields } from '../pick-fields.js';
 import { type FileReceipt, receiveForm } from '../receive-file.js';
 import type { RequestState } from '../request-context.js';
 import { sendContent } from '../send-content.js';
@@ -150,9 +151,7 @@ function newUpload(
   };
 }
 
-function describeUpload({ _id: file_id, filename, size, mime_type, expires_at }: UploadRecord) {
-  return { file_id, filename, size, mime_type, expires_at: expires_at.toISOString() };
-}
+const describeUpload = (upload: UploadRecord) => pickFields(uploadedSchema, { ...upload, file_id: upload._id });
 
 function notFound(fileId: string): ServiceError {
   return new ServiceError('FILE_NOT_FOUND', `There is no file "${fileId}", or it has expired.`);
