@@ -108,7 +108,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
      * INVALID_PARAMETERS when it has ids without a collection, and one of them exists in several
      */
     async query(database: QueriedDatabase, question: QueryRequest) {
-      const { best, graph } = await search(database, question, {
+      const best = await search(database, question, {
         mode: modeFor(database, question),
         query: question.query,
         operator: question.operator,
@@ -121,10 +121,13 @@ export function createRetrieval(deps: RetrievalDependencies) {
       });
       const passages = await passagesOf(database, question, best);
       const shown = passages.flatMap(({ found }) => found);
-      const highlights = await highlighter.mark(
-        question.query,
-        passages.map(({ text, best: { chunk } }) => ({ text, language: chunk.language })),
-      );
+      const [highlights, graph] = await Promise.all([
+        highlighter.mark(
+          question.query,
+          passages.map(({ text, best: { chunk } }) => ({ text, language: chunk.language })),
+        ),
+        graphOf(database, question, shown),
+      ]);
       return {
         chunks: passages.map(({ best: { chunk, item, hit }, ...passage }, at) => ({
           chunk_id: chunk._id,
@@ -142,7 +145,7 @@ export function createRetrieval(deps: RetrievalDependencies) {
           collection: chunk.collection,
           type: chunk.type,
         })),
-        graph: shown.length === best.length ? graph : await graphOf(database, question, shown),
+        graph,
         warning: question.mode === 'hybrid' ? warningOf(database) : undefined,
       };
     },
@@ -212,10 +215,10 @@ export function createRetrieval(deps: RetrievalDependencies) {
       // Once per query, so that a slow server delays a query by one time limit.
       if (!again) reranker = null;
       const hits = again ?? found;
-      const result = await readBest(database, await reorder(database, question, hits), question);
+      const result = await readServed(deps, database, await reorder(database, question, hits), question.max_results);
       const switched = result.missing.some((version) => !missing.has(version));
       const tooFew = result.unserved > 0 && result.best.length < question.max_results && hits.length === limit;
-      if (searches === MAX_SEARCHES || !(switched || tooFew)) return result;
+      if (searches === MAX_SEARCHES || !(switched || tooFew)) return result.best;
       for (const version of result.missing) missing.add(version);
       if (!tooFew) continue;
       hidden.push(...result.hidden);
@@ -304,18 +307,6 @@ export function createRetrieval(deps: RetrievalDependencies) {
       },
       recency_bias,
     );
-  }
-
-  /** Reads the graph of the first hits together with their chunks, and again if some of these are not served. */
-  async function readBest(database: OwnedDatabase, hits: readonly RankedHit[], question: QueryRequest) {
-    const { max_results } = question;
-    const expected = hits.slice(0, max_results).map((hit) => hit.chunk_id);
-    const [found, graph] = await Promise.all([
-      readServed(deps, database, hits, max_results),
-      graphOf(database, question, expected),
-    ]);
-    const ids = found.best.map(({ chunk }) => chunk._id);
-    return { ...found, graph: ids.join() === expected.join() ? graph : await graphOf(database, question, ids) };
   }
 
   /** @returns how many hits are read: all that can be shown once they have been put into another order */
