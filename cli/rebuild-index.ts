@@ -1,5 +1,4 @@
 import { tableOf } from '../domain/content/index-generations.js';
-import type { Config } from '../runtime/config.js';
 import { createSharedDependencies, type SharedDependencies } from '../runtime/dependencies.js';
 import { createLogger } from '../runtime/logger.js';
 import type { EmbeddedChunk } from '../storage/content/chunks.js';
@@ -30,35 +29,23 @@ interface RebuiltDatabase {
  * searches find what has been written so far.
  */
 export async function rebuildIndex({ database, json }: RebuildIndexOptions): Promise<void> {
-  const databases = await rebuildIndexes({
-    database,
-    onRebuilt({ id, org, name, chunks }) {
-      if (!json) console.log(`${org}/${name} (${id}): ${chunks} chunks`);
-    },
+  const databases = await rebuildIndexes(database, ({ id, org, name, chunks }) => {
+    if (!json) console.log(`${org}/${name} (${id}): ${chunks} chunks`);
   });
   if (json) console.log(JSON.stringify({ databases }, null, 2));
 }
 
-/** Which indexes are written again. */
-interface Rebuild {
-  /** Settings of the instance; those of the environment without them. */
-  config?: Config;
-  /** Internal id of the only database; all databases without it. */
-  database?: string | undefined;
-  /** Only the databases of this organisation. */
-  org?: string;
-  /** Called after each database. */
-  onRebuilt?: (database: RebuiltDatabase) => void;
-}
-
-/** Writes the search indexes again from the chunks in MongoDB. @throws ServiceError DATABASE_NOT_FOUND */
-export async function rebuildIndexes({
-  config = runningSettings(process.env),
-  database: only,
-  org: owner,
-  onRebuilt = () => undefined,
-}: Rebuild = {}): Promise<RebuiltDatabase[]> {
-  const settings = { ...config, POSTBACK_EMBEDDINGS: 'off' } as const;
+/**
+ * Writes the search indexes again from the chunks in MongoDB.
+ * @param only internal id of a database; all without it
+ * @param onRebuilt called after each database
+ * @throws ServiceError DATABASE_NOT_FOUND
+ */
+export async function rebuildIndexes(
+  only?: string,
+  onRebuilt: (database: RebuiltDatabase) => void = () => undefined,
+): Promise<RebuiltDatabase[]> {
+  const settings = { ...runningSettings(process.env), POSTBACK_EMBEDDINGS: 'off' } as const;
   const dependencies = await createSharedDependencies(settings, createLogger('warn', 'rebuild'), {
     opensSecrets: false,
   });
@@ -66,8 +53,8 @@ export async function rebuildIndexes({
   try {
     if (only !== undefined) await dependencies.databaseIndexes.requireOfAny(only);
     for (const database of await dependencies.databaseIndexes.listAll()) {
-      const { _id: id, org, name } = database;
-      if (database.status === 'deleting' || id !== (only ?? id) || org !== (owner ?? org)) continue;
+      const { _id: id, org, name, status } = database;
+      if (status === 'deleting' || id !== (only ?? id)) continue;
       const written = { id, org, name, chunks: await rebuildDatabase(dependencies, database) };
       rebuilt.push(written);
       onRebuilt(written);
@@ -81,24 +68,21 @@ export async function rebuildIndexes({
 /** @returns how many chunks were written */
 async function rebuildDatabase(dependencies: SharedDependencies, database: DatabaseRecord): Promise<number> {
   const { index, chunks, databaseIndexes, items } = dependencies;
+  const { generation } = database.index;
   const table = tableOf(database._id, database.index);
   await index.create(table);
   await index.clear(table);
-  await databaseIndexes.markCleared(database, database.index.generation);
-  let batch: EmbeddedChunk[] = [];
+  await databaseIndexes.markCleared(database, generation);
   let written = 0;
-  const flush = async () => {
-    const owners = await items.listByKeys(database.org, [...new Set(batch.map(({ item }) => item))]);
-    const rows = rowsOfCurrent(owners, batch, database.metadata_schema);
-    if (rows.length > 0) await index.write(table, rows);
+  for (let after: string | null = null; ; ) {
+    const page: EmbeddedChunk[] = await chunks.listOfDatabase(database._id, generation, { after, limit: BATCH });
+    if (page.length === 0) break;
+    const owners = await items.listByKeys(database.org, [...new Set(page.map(({ item }) => item))]);
+    const rows = rowsOfCurrent(owners, page, database.metadata_schema);
+    await index.write(table, rows);
     written += rows.length;
-    batch = [];
-  };
-  for await (const chunk of chunks.streamDatabase(database._id, database.index.generation)) {
-    batch.push(chunk);
-    if (batch.length === BATCH) await flush();
+    after = page.at(-1)!._id;
   }
-  await flush();
   await index.compact(table);
   return written;
 }

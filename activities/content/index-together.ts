@@ -34,7 +34,7 @@ export type IndexTogetherDependencies = EndItemsDependencies &
   ReadItemDependencies & {
     items: Pick<Items, 'getStatuses' | 'keepInProgress' | 'linkGraph' | 'listByKeys' | 'setTitle'>;
     databaseIndexes: Pick<DatabaseIndexes, 'getForEmbedding'>;
-    chunks: Pick<Chunks, 'add' | 'getVectors' | 'listStored' | 'remove'>;
+    chunks: Pick<Chunks, 'add' | 'listStored' | 'remove'>;
     graph: Pick<GraphStore, 'put'>;
     index: Pick<SearchIndex, 'exists'>;
     graphExtractor: GraphExtractor;
@@ -168,8 +168,9 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const model = modelFor(work[0]!.item.database_id, generation);
     if (!model) return;
     const all = work.flatMap(({ chunks: own }) => own);
-    const known = await chunks.getVectors(work[0]!.item.database_id, [...repeated], generation.generation);
-    for (const chunk of all) chunk.vector = known.get(chunk._id) ?? null;
+    const known = await chunks.listById(work[0]!.item.database_id, [...repeated], generation.generation);
+    const vectors = new Map(known.map(({ _id, vector }) => [_id, vector]));
+    for (const chunk of all) chunk.vector = vectors.get(chunk._id) ?? null;
     await embedMissing(model, all, work[0]!.item.org, signal);
   }
 

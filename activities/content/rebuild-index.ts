@@ -22,7 +22,7 @@ import { planOf } from './rebuild-plan.js';
 export interface RebuildDependencies extends WriteAloneDependencies {
   indexRebuilds: IndexRebuilds;
   databaseIndexes: DatabaseIndexes;
-  chunks: Pick<Chunks, 'dropVectors' | 'getVectors' | 'listById' | 'listOfDatabase' | 'measure' | 'setVectors'>;
+  chunks: Pick<Chunks, 'dropVectors' | 'listById' | 'listOfDatabase' | 'measure' | 'setVectors'>;
   items: Pick<Items, 'listByKeys'>;
   index: Pick<SearchIndex, 'compact' | 'create' | 'drop' | 'write'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
@@ -241,11 +241,9 @@ export function createRebuildActivities(deps: RebuildDependencies) {
     to: number,
   ): Promise<number> {
     const missing = all.filter(({ vector }) => vector === null);
-    const vectors = await chunks.getVectors(
-      databaseId,
-      missing.map(({ _id }) => _id),
-      from,
-    );
+    const ids = missing.map(({ _id }) => _id);
+    const old = await chunks.listById(databaseId, ids, from);
+    const vectors = new Map(old.flatMap(({ _id, vector }) => (vector ? [[_id, vector] as const] : [])));
     await chunks.setVectors(databaseId, vectors, to);
     for (const chunk of missing) chunk.vector = vectors.get(chunk._id) ?? null;
     return vectors.size;

@@ -120,24 +120,6 @@ export function createChunks({ chunks }: Access<'chunks'>) {
       return new Set(found.flatMap(({ _id, item, version }) => (version === versions.get(item) ? [_id] : [])));
     },
 
-    /** @returns the vectors of these chunks that are stored, by chunk id */
-    async getVectors(
-      databaseId: string,
-      ids: readonly string[],
-      generation: number,
-    ): Promise<Map<string, Float32Array>> {
-      const vectors = new Map<string, Float32Array>();
-      if (ids.length === 0) return vectors;
-      const found = chunks
-        .find(withIds(databaseId, ids), BY_ID)
-        .project<Pick<ChunkRecord, '_id' | 'vectors'>>({ [vectorField(generation)]: 1 });
-      for await (const { _id, vectors: own } of found) {
-        const vector = own?.[generation];
-        if (vector) vectors.set(_id, unpackVector(vector));
-      }
-      return vectors;
-    },
-
     /**
      * @param from the first ordinal
      * @returns one page of a version's chunks in order, with vectors; all without a limit
@@ -147,7 +129,8 @@ export function createChunks({ chunks }: Access<'chunks'>) {
     },
 
     /** @returns these chunks with vectors */
-    listById(databaseId: string, ids: readonly string[], generation: number): Promise<EmbeddedChunk[]> {
+    async listById(databaseId: string, ids: readonly string[], generation: number): Promise<EmbeddedChunk[]> {
+      if (ids.length === 0) return [];
       return chunks.find(withIds(databaseId, ids), BY_ID).map(withVectorOf(generation)).toArray();
     },
 
@@ -236,11 +219,6 @@ export function createChunks({ chunks }: Access<'chunks'>) {
     async getByIds(databaseId: string, ids: readonly string[]): Promise<Map<string, ChunkRecord>> {
       const found = await chunks.find(withIds(databaseId, ids), BY_ID).project<ChunkRecord>({ vectors: 0 }).toArray();
       return new Map(found.map((chunk) => [chunk._id, chunk]));
-    },
-
-    /** @returns every chunk of a database, in no order, to rebuild its index */
-    streamDatabase(databaseId: string, generation: number): AsyncIterable<EmbeddedChunk> {
-      return chunks.find({ database_id: databaseId }).map(withVectorOf(generation));
     },
 
     /**
