@@ -12,14 +12,14 @@ import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import type { IndexRebuildRecord, IndexRebuilds } from '../../storage/content/index-rebuilds.js';
+import { type WriteAloneStores, writeRowsAlone } from '../../storage/content/index-rows.js';
 import type { Items } from '../../storage/content/items.js';
 import { asActivityFailure, type FailureRules } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type EmbeddingTarget, embedStored } from './embed-chunks.js';
-import { type WriteAloneDependencies, writeRowsAlone } from './index-next-generation.js';
 import { planOf } from './rebuild-plan.js';
 
-export interface RebuildDependencies extends WriteAloneDependencies {
+export interface RebuildDependencies extends WriteAloneStores {
   indexRebuilds: IndexRebuilds;
   databaseIndexes: DatabaseIndexes;
   chunks: Pick<Chunks, 'dropVectors' | 'listById' | 'listOfDatabase' | 'measure' | 'setVectors'>;

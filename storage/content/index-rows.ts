@@ -1,6 +1,6 @@
 import { searchableText } from '../../domain/content/chunking.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import { generationsOf, tableOf } from '../../domain/content/index-generations.js';
+import { generationsOf, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
 import { type FilterableField, indexedMetadata } from '../../domain/content/indexed-metadata.js';
 import { asServed } from '../../domain/content/items.js';
 import type { IndexRow, SearchIndex } from '../../domain/content/search.js';
@@ -66,21 +66,63 @@ export async function removeRows(
   }
 }
 
+/** What writing rows alone needs. */
+export interface WriteAloneStores {
+  databaseIndexes: Pick<DatabaseIndexes, 'getById'>;
+  chunks: Pick<Chunks, 'listById'>;
+  items: Pick<Items, 'listByKeys'>;
+  itemCatalogue: Pick<ItemCatalogue, 'markRowsWritten'>;
+  index: Pick<SearchIndex, 'write'>;
+}
+
+/**
+ * Writes the rows of chunks to an index that the item's own workflow, a rebuild and changes of its metadata write at the same
+ * time. If the item was changed, or another process wrote its rows, during the write, the rows are written again: the last
+ * write ran alone. Rows of deleted items and of outdated versions are removed.
+ * @param chunks of one database, with vectors of this generation
+ */
+export async function writeRowsAlone(
+  { databaseIndexes, chunks: stored, items, itemCatalogue, index }: WriteAloneStores,
+  owned: OwnedDatabase,
+  generation: IndexGeneration,
+  chunks: readonly EmbeddedChunk[],
+  signal?: AbortSignal,
+): Promise<void> {
+  let found = chunks;
+  let pending: readonly Pick<EmbeddedChunk, '_id' | 'item'>[] = chunks;
+  while (pending.length > 0) {
+    signal?.throwIfAborted();
+    const database = await databaseIndexes.getById(owned);
+    if (!database) return;
+    const owners = await items.listByKeys(owned.org, [...new Set(pending.map(({ item }) => item))]);
+    const ids = pending.map(({ _id }) => _id);
+    const rows = rowsOfCurrent(owners, found, database.metadata_schema);
+    await index.write(tableOf(owned._id, generation), rows, ids);
+    const alone = await Promise.all(owners.map((item) => itemCatalogue.markRowsWritten(item)));
+    const changed = new Set(owners.filter((_, n) => !alone[n]).map(({ _id }) => _id));
+    // Chunks that were deleted stay in the list, so that their rows are removed.
+    pending = pending.filter(({ item }) => changed.has(item));
+    found = await stored.listById(
+      owned._id,
+      pending.map(({ _id }) => _id),
+      generation.generation,
+    );
+  }
+}
+
 /** Chunks in memory at a time: the largest item has thousands, and several clients may change it at once. */
 const PAGE = 512;
 
 /** The stores that a refresh reads and writes. */
-export interface IndexRowsStores extends IndexStores {
-  items: Pick<Items, 'getByKey'>;
-  itemCatalogue: Pick<ItemCatalogue, 'markRowsWritten'>;
-  chunks: Pick<Chunks, 'listEmbedded'>;
+export interface IndexRowsStores extends WriteAloneStores {
+  itemCatalogue: Pick<ItemCatalogue, 'clearRowsDue' | 'markRowsWritten'>;
+  chunks: Pick<Chunks, 'listById' | 'listEmbedded'>;
 }
 
 /**
- * Rewrites the index rows of the served version of an item when they are due. If the item was changed, or another process wrote its rows, during
- * the write, the rows are written again. So the last write ran alone, and its rows show the current item. A change stays due
- * until its own write has finished, so that the reconciler repeats the write of a process that died. While a version is in
- * progress nothing is written, because its workflow may be writing its rows for an earlier metadata schema.
+ * Rewrites the index rows of the served version of an item when they are due, in the index that queries read and in that of a
+ * rebuild. A change stays due until its own write has finished, so that the reconciler repeats the write of a process that died.
+ * While a version is in progress nothing is written, because its workflow may be writing its rows for an earlier metadata schema.
  * @param ref the key of the item, and its organisation
  * @param change the change to apply; without it, all changes that are due
  */
@@ -89,39 +131,20 @@ export async function refreshIndexRows(
   ref: { org: string; key: string },
   change?: string,
 ): Promise<void> {
-  let item = await stores.items.getByKey(ref.org, ref.key);
-  if (!item?.rows_due?.length) return;
   for (;;) {
-    if (!isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return;
-    const changes = change === undefined ? (item.rows_due ?? []) : [change];
-    const written = await writeRows(stores, item);
-    if (await stores.itemCatalogue.markRowsWritten(item, changes)) return;
-    const { org, database_id, served_version }: ItemRecord = item;
-    item = await stores.items.getByKey(ref.org, ref.key);
-    // Another version is served, or the item was deleted: these rows may have been written after their removal.
-    if (item?.served_version !== served_version) await removeRows(stores, { _id: database_id, org }, written);
-    if (!item) return;
-  }
-}
-
-/**
- * Writes the rows to the index that queries read, and to that of a rebuild.
- * @returns the ids of the rows; an item without a served version has none
- */
-async function writeRows({ databaseIndexes, chunks, index }: IndexRowsStores, item: ItemRecord): Promise<string[]> {
-  const database = await databaseIndexes.getById({ _id: item.database_id, org: item.org });
-  if (item.served_version === null || !database) return [];
-  const ref = { item: item._id, database_id: item.database_id, version: item.served_version };
-  const ids = new Set<string>();
-  for (const generation of generationsOf(database)) {
-    const table = tableOf(database._id, generation);
-    for (let from = 0; ; from += PAGE) {
-      const found = await chunks.listEmbedded(ref, generation.generation, from, PAGE);
-      const page = found.map(({ _id }) => _id);
-      for (const id of page) ids.add(id);
-      await index.write(table, rowsOf(asServed(item), found, database.metadata_schema), page);
-      if (found.length < PAGE) break;
+    const [item] = await stores.items.listByKeys(ref.org, [ref.key]);
+    if (!item?.rows_due?.length || !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return;
+    const owned = { _id: item.database_id, org: ref.org };
+    const database = await stores.databaseIndexes.getById(owned);
+    // Without a served version there are no chunks to write: versions count from 1.
+    const served = { item: item._id, database_id: owned._id, version: item.served_version ?? 0 };
+    for (const generation of database ? generationsOf(database) : []) {
+      for (let from = 0; ; from += PAGE) {
+        const page = await stores.chunks.listEmbedded(served, generation.generation, from, PAGE);
+        await writeRowsAlone(stores, owned, generation, page);
+        if (page.length < PAGE) break;
+      }
     }
+    if (await stores.itemCatalogue.clearRowsDue(item, change === undefined ? item.rows_due : [change])) return;
   }
-  return [...ids];
 }

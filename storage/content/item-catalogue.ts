@@ -138,17 +138,23 @@ export function createItemCatalogue({ mongoClient, items, now: clock }: Access<'
     },
 
     /**
-     * Records that the index has the rows of the served version as it was read, so these changes are not due any more.
-     * @param item as it was read before its rows were written
+     * Records that the index has rows of the item as it was read.
+     * @param item as it was read before the rows were written
      * @returns false when the item was changed or deleted, or its rows were written by another process, since it was read
      */
-    async markRowsWritten(
-      { _id, org, version, served_version, rows_revision }: ItemRecord,
+    async markRowsWritten({ _id, org, version, served_version, rows_revision }: ItemRecord): Promise<boolean> {
+      const unchanged = { _id, version, served_version, rows_revision: rows_revision ?? { $exists: false } };
+      const written = { $inc: { rows_revision: 1 } };
+      return (await items.forOrg(org).updateOne(unchanged, written, BY_ID)).matchedCount === 1;
+    },
+
+    /** Records that the index has these changes of the served version. @returns false when there is another version since then */
+    async clearRowsDue(
+      { _id, org, version, served_version }: ItemRecord,
       changes: readonly string[],
     ): Promise<boolean> {
-      const unchanged = { _id, version, served_version, rows_revision: rows_revision ?? { $exists: false } };
-      const written = { $pullAll: { rows_due: [...changes] }, $inc: { rows_revision: 1 } };
-      return (await items.forOrg(org).updateOne(unchanged, written, BY_ID)).matchedCount === 1;
+      const cleared = { $pullAll: { rows_due: [...changes] } };
+      return (await items.forOrg(org).updateOne({ _id, version, served_version }, cleared, BY_ID)).matchedCount === 1;
     },
 
     /** Items whose index rows are out of date, without their content. */

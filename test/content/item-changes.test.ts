@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type WriteAloneDependencies, writeRowsAlone } from '../../activities/content/index-next-generation.js';
 import { TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { type Chunks, createChunks } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
-import { type IndexRowsStores, refreshIndexRows } from '../../storage/content/index-rows.js';
+import { type IndexRowsStores, refreshIndexRows, writeRowsAlone } from '../../storage/content/index-rows.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
@@ -127,8 +126,7 @@ describe('metadata updates', () => {
   });
 
   describe('by several processes at the same time', () => {
-    type Stores = { itemCatalogue: ItemCatalogue; index: SearchIndex; chunks: Chunks } & IndexRowsStores &
-      WriteAloneDependencies;
+    type Stores = { itemCatalogue: ItemCatalogue; index: SearchIndex; chunks: Chunks } & IndexRowsStores;
     let processes: Stores[];
     let item: ItemRecord;
     const collections = collectionsDuringTests(mongodbUri);

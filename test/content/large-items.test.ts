@@ -167,7 +167,6 @@ test('a change of metadata writes the rows of an item in pages of at most 512, e
       itemCatalogue: createItemCatalogue(collections),
       chunks: createChunks(collections),
       index: {
-        exists: index.exists,
         async write(table, page, remove) {
           const ids = page.map(({ chunk_id }) => chunk_id);
           expect(remove).toEqual(ids);
