@@ -15,12 +15,6 @@ export interface CompactionLeaseRecord {
   exclusive: boolean;
 }
 
-/** What the owner of a lease can do. */
-export interface CompactionLease {
-  /** Makes removals of other processes wait until the lease ends. */
-  makeExclusive(): Promise<void>;
-}
-
 export type CompactionLeases = ReturnType<typeof createCompactionLeases>;
 
 /** How long a dead owner keeps others from compacting its table. */
@@ -59,9 +53,10 @@ export function createCompactionLeases({ compactionLeases }: Access<'compactionL
   return {
     /**
      * Does work as the owner of a table's lease.
+     * @param work gets a function that makes removals of other processes wait until the lease ends
      * @returns false without doing the work when another process is the owner
      */
-    async own(table: string, work: (lease: CompactionLease) => Promise<void>): Promise<boolean> {
+    async own(table: string, work: (makeExclusive: () => Promise<void>) => Promise<void>): Promise<boolean> {
       const owner = randomUUID();
       if (!(await take(table, owner))) return false;
       const own = { _id: table, owner };
@@ -71,10 +66,8 @@ export function createCompactionLeases({ compactionLeases }: Access<'compactionL
       }, leaseMs / 3);
       renewal.unref();
       try {
-        await work({
-          async makeExclusive() {
-            await compactionLeases.updateOne(own, { $set: { exclusive: true } });
-          },
+        await work(async () => {
+          await compactionLeases.updateOne(own, { $set: { exclusive: true } });
         });
       } finally {
         clearInterval(renewal);

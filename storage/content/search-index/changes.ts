@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { inBatches } from '../../../domain/batches.js';
 import type { IndexRow } from '../../../domain/content/search.js';
 
 /** Rows to add after the rows in `remove` have been deleted. */
@@ -10,6 +11,7 @@ export interface Change {
 
 /** Rows in one commit: about 4 MB with their vectors, which take 50 ms to convert. */
 const MAX_ROWS = 1_000;
+const ONE_COMMIT = { count: Number.POSITIVE_INFINITY, size: MAX_ROWS, sizeOf: ({ rows }: Change) => rows.length };
 /**
  * Minimum time between two commits of a table. Each commit adds a version and a fragment, and every query opens every
  * fragment. 20 commits per second are enough for hundreds of small documents, because waiting changes are merged.
@@ -22,53 +24,41 @@ interface WaitingChange extends Change {
 }
 
 /**
- * Merges the changes that arrive during a commit into the next commit.
+ * Merges the changes of a table that arrive during a commit into the next commit.
  * @param commit stores one merged change
  */
-export function createChangeQueue(commit: (change: Change) => Promise<void>) {
-  let waiting: WaitingChange[] = [];
-  let draining: Promise<void> | undefined;
-  let lastCommit = 0;
+export function createChangeQueue(commit: (table: string, change: Change) => Promise<void>) {
+  /** The tables that are written, or were a moment ago. */
+  const tables = new Map<string, { waiting: WaitingChange[]; drained: Promise<void> }>();
 
-  async function drain(): Promise<void> {
+  async function drain(table: string, waiting: WaitingChange[]): Promise<void> {
     while (waiting.length > 0) {
-      const pause = lastCommit + COMMIT_SPACING_MS - performance.now();
-      if (pause > 0) await wait(pause);
-      const batch = takeBatch();
+      const [batch = []] = inBatches(waiting, ONE_COMMIT);
+      waiting.splice(0, batch.length);
       try {
-        await commit(merge(batch));
+        await commit(table, merge(batch));
         for (const change of batch) change.resolve();
       } catch (error) {
         for (const change of batch) change.reject(error);
       }
-      lastCommit = performance.now();
+      await wait(COMMIT_SPACING_MS);
     }
-    draining = undefined;
-  }
-
-  function takeBatch(): WaitingChange[] {
-    let rows = 0;
-    let count = 0;
-    while (count < waiting.length && (count === 0 || rows + waiting[count]!.rows.length <= MAX_ROWS)) {
-      rows += waiting[count]!.rows.length;
-      count += 1;
-    }
-    const batch = waiting.slice(0, count);
-    waiting = waiting.slice(count);
-    return batch;
+    tables.delete(table);
   }
 
   return {
     /** Resolves when the change is stored. */
-    push(change: Change): Promise<void> {
+    push(table: string, change: Change): Promise<void> {
       return new Promise((resolve, reject) => {
-        waiting.push({ ...change, resolve, reject });
-        draining ??= drain();
+        const added = { ...change, resolve, reject };
+        const waiting = tables.get(table)?.waiting ?? [];
+        waiting.push(added);
+        if (!tables.has(table)) tables.set(table, { waiting, drained: drain(table, waiting) });
       });
     },
     /** Resolves when no change is waiting. */
     async idle(): Promise<void> {
-      await draining;
+      await Promise.all([...tables.values()].map(({ drained }) => drained));
     },
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
+import { LRUCache } from 'lru-cache';
 import type { IndexRow, SearchIndex } from '../../../../domain/content/search.js';
 import type { S3Location } from '../../../../domain/s3-location.js';
 import { createSharedReads } from '../../../../domain/shared-calls.js';
@@ -43,7 +44,6 @@ interface OpenTable {
   /** The same for searches, which make several calls: it looks for a newer version only before each search. */
   searched: Table;
   newest(): Promise<Table>;
-  changes: ReturnType<typeof createChangeQueue>;
   /** Commits of this process since the last compaction that it made or left to another process. */
   commits: number;
   /** The same for rows that it has added. */
@@ -60,7 +60,8 @@ interface OpenTable {
 export function createLanceIndex({ location, leases, log }: LanceIndexOptions): SearchIndex {
   const analysis = createTextAnalysis();
   const readRows = createRowReader();
-  const tables = new Map<string, Promise<OpenTable>>();
+  const changes = createChangeQueue(commit);
+  const tables = new LRUCache<string, Promise<OpenTable>>({ max: OPEN_TABLES });
   let connections: Promise<{ following: Connection; pausing: Connection }> | undefined;
 
   /** Connections whose tables look for a newer version at each call, or only when asked to. They share the caches. */
@@ -73,11 +74,10 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
   }
 
   function open(name: string): Promise<OpenTable> {
-    const opening = tables.get(name) ?? openTable(name);
-    // The map's order is the order of use.
-    tables.delete(name);
+    const known = tables.get(name);
+    if (known) return known;
+    const opening = openTable(name);
     tables.set(name, opening);
-    if (tables.size > OPEN_TABLES) tables.delete(tables.keys().next().value!);
     opening.catch(() => tables.delete(name));
     return opening;
   }
@@ -85,7 +85,6 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
   async function openTable(name: string): Promise<OpenTable> {
     const { following, pausing } = await connected();
     const [table, searched] = await Promise.all([following.openTable(name), pausing.openTable(name)]);
-    const changes = createChangeQueue((change) => commit(opened, change));
     const newest = createSharedReads<void, Table>(
       () => name,
       async () => {
@@ -93,11 +92,11 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
         return searched;
       },
     );
-    const opened: OpenTable = { table, searched, newest, commits: 0, rows: 0, changes };
-    return opened;
+    return { table, searched, newest, commits: 0, rows: 0 };
   }
 
-  async function commit(opened: OpenTable, change: Change): Promise<void> {
+  async function commit(name: string, change: Change): Promise<void> {
+    const opened = await open(name);
     const { rows, remove } = await analysis.analyseChange(change);
     // A removal conflicts with a running compaction, which would be repeated again and again while items are replaced.
     if (remove.length > 0) {
@@ -138,7 +137,8 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
     opened.compaction ??= (async () => {
       const { commits, rows, table } = opened;
       if ((await table.version()) === opened.compacted) return true;
-      const isOwner = await asOwner(table.name, (onConflict) => optimizeTable(table, onConflict));
+      const optimize = (onConflict?: () => Promise<void>) => optimizeTable(table, onConflict);
+      const isOwner = leases ? await leases.own(table.name, optimize) : await optimize().then(() => true);
       if (isOwner) {
         const latest = await table.version();
         // Rows that were added meanwhile may be in this version, but not in its indexes.
@@ -151,12 +151,6 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       opened.compaction = undefined;
     });
     return opened.compaction;
-  }
-
-  async function asOwner(table: string, work: (onConflict?: () => Promise<void>) => Promise<void>): Promise<boolean> {
-    if (leases) return leases.own(table, (lease) => work(() => lease.makeExclusive()));
-    await work();
-    return true;
   }
 
   /** Reads a table. When another process has dropped or compacted it, opens it again and repeats the read once. */
@@ -200,7 +194,7 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
     async write(name, rows: readonly IndexRow[], remove: readonly string[] = []) {
       if (rows.length === 0 && remove.length === 0) return;
       dimensionsIn(rows);
-      await (await open(name)).changes.push({ rows, remove });
+      await changes.push(name, { rows, remove });
     },
     search: (name, request) =>
       readTable(name, async ({ newest }) => searchTable({ table: await newest(), analysis, readRows }, request)),
@@ -217,10 +211,10 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
       await following.dropTable(name).catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
     },
     async close() {
+      await changes.idle();
       for (const opening of await Promise.allSettled(tables.values())) {
         if (opening.status === 'rejected') continue;
         const opened = opening.value;
-        await opened.changes.idle();
         await opened.compaction?.catch(() => undefined);
         opened.table.close();
         opened.searched.close();

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@opensearch-project/opensearch';
+import { inBatches } from '../../../../domain/batches.js';
 import { DEFAULT_LANGUAGE } from '../../../../domain/content/languages.js';
 import { type IndexRow, SearchIndexError } from '../../../../domain/content/search.js';
 import { languageColumn, rangeColumn } from '../columns.js';
@@ -7,6 +8,11 @@ import { bytesOf, roundedUnitVector } from './vector-form.js';
 
 /** Size of one request; OpenSearch accepts 100 MB by default. */
 const MAX_BYTES = 8 << 20;
+const ONE_REQUEST = {
+  count: Number.POSITIVE_INFINITY,
+  size: MAX_BYTES,
+  sizeOf: ({ document }: Operation) => document?.length ?? 0,
+};
 /** Attempts at rows that OpenSearch rejects because it is busy, and the first pause between them. */
 const ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 100;
@@ -54,20 +60,12 @@ export async function writeRows(
 async function send(client: Client, alias: string, operations: readonly Operation[]): Promise<Operation[]> {
   const busy: Operation[] = [];
   const conflicts: Operation[] = [];
-  for (let at = 0; at < operations.length; ) {
-    let bytes = 0;
-    const lines: string[] = [];
-    const sent: Operation[] = [];
-    while (at < operations.length && (sent.length === 0 || bytes < MAX_BYTES)) {
-      const operation = operations[at]!;
-      lines.push(...linesOf(operation));
-      bytes += operation.document?.length ?? 0;
-      sent.push(operation);
-      at += 1;
-    }
+  const batches = [...inBatches(operations, ONE_REQUEST)];
+  for (const [at, sent] of batches.entries()) {
     // The client takes lines that are JSON already, too.
-    const body = lines as unknown as Parameters<Client['bulk']>[0]['body'];
-    const response = await client.bulk({ index: alias, body, require_alias: true, refresh: at === operations.length });
+    const body = sent.flatMap(linesOf) as unknown as Parameters<Client['bulk']>[0]['body'];
+    const refresh = at === batches.length - 1;
+    const response = await client.bulk({ index: alias, body, require_alias: true, refresh });
     for (const [n, item] of response.body.items.entries()) {
       const operation = sent[n]!;
       const { status, error } = Object.values(item)[0] as unknown as Result;

@@ -26,7 +26,7 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
   const indices = createIndices(client);
   const schemas = createSchemas(client);
   const analysis = createTextAnalysis();
-  const queues = new Map<string, { queue: ReturnType<typeof createChangeQueue>; waiting: number }>();
+  const changes = createChangeQueue(commit);
   const aliasOf = (table: string) => `${prefix}-${table}`;
 
   /** Adds the fields that these rows need and the index lacks. Another process may add the same. */
@@ -52,18 +52,6 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
     });
   }
 
-  async function push(table: string, change: Change): Promise<void> {
-    const entry = queues.get(table) ?? { queue: createChangeQueue((merged) => commit(table, merged)), waiting: 0 };
-    queues.set(table, entry);
-    entry.waiting += 1;
-    try {
-      await entry.queue.push(change);
-    } finally {
-      entry.waiting -= 1;
-      if (entry.waiting === 0) queues.delete(table);
-    }
-  }
-
   /** Gives errors of the client a form that callers know. */
   async function on<T>(table: string, work: (alias: string) => Promise<T>): Promise<T> {
     try {
@@ -81,7 +69,7 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
       on(table, async () => {
         if (rows.length === 0 && remove.length === 0) return;
         dimensionsIn(rows);
-        await push(table, { rows, remove });
+        await changes.push(table, { rows, remove });
       }),
     search: (table, request) =>
       on(table, (alias) =>
@@ -107,7 +95,7 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
         () => false,
       ),
     async close() {
-      await Promise.allSettled([...queues.values()].map(({ queue }) => queue.idle()));
+      await changes.idle();
       await client.close();
     },
   };

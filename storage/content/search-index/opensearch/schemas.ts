@@ -1,4 +1,5 @@
 import type { Client } from '@opensearch-project/opensearch';
+import { LRUCache } from 'lru-cache';
 import { type Fields, type IndexSchema, isSameSchema, schemaOf } from './mapping.js';
 
 /** How long a schema is used without a look at the index. Until then, a query lacks the stems of a language that is new. */
@@ -13,7 +14,7 @@ export type Schemas = ReturnType<typeof createSchemas>;
  * empty one, so work that uses a schema is repeated when the schema has changed.
  */
 export function createSchemas(client: Client) {
-  const kept = new Map<string, { schema: IndexSchema; readAt: number }>();
+  const kept = new LRUCache<string, { schema: IndexSchema; readAt: number }>({ max: MAX_KEPT });
 
   /** @throws Error when the table does not exist */
   async function read(alias: string): Promise<IndexSchema> {
@@ -21,9 +22,7 @@ export function createSchemas(client: Client) {
     const response = await client.indices.getMapping({ index: alias });
     const [index] = Object.values(response.body);
     const schema = schemaOf((index?.mappings?.properties ?? {}) as Fields);
-    kept.delete(alias);
     kept.set(alias, { schema, readAt: performance.now() });
-    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!);
     return schema;
   }
 
