@@ -1,15 +1,13 @@
-import { setImmediate } from 'node:timers/promises';
 import { DEFAULT_LANGUAGE, type TextLanguage } from '../../../domain/content/languages.js';
+import { withPauses } from '../../../domain/event-loop.js';
 import type { Change } from './changes.js';
 import { createStemmer } from './stems.js';
-import { indexedCharacters, nounsOf, searchedCharacters, type Token, tokensOf } from './words.js';
+import { charactersOf, indexedCharacters, isRun, nounsOf, searchedCharacters, tokensOf } from './words.js';
 
 /** Characters of a query that are searched; more words do not improve the result. */
 const MAX_QUERY_CHARACTERS = 4_000;
 /** Terms of a query that are searched. */
 const MAX_TERMS = 1_000;
-/** Time after which an analysis lets other work run. */
-const SLICE_MS = 10;
 
 export type TextAnalysis = ReturnType<typeof createTextAnalysis>;
 
@@ -32,26 +30,22 @@ export function createTextAnalysis() {
 
   /** @returns the terms of each token; none for a stop word, several for a German compound */
   async function termsOf(
-    tokens: readonly Token[],
+    tokens: readonly string[],
     language: TextLanguage,
     ofRun: (run: readonly string[]) => string[],
   ) {
-    const words = new Set(tokens.filter((token) => typeof token === 'string'));
+    const words = new Set(tokens.filter((token) => !isRun(token)));
     const stems = await stemsOf(withNouns(words, language), language);
     return tokens.map((token) => {
-      if (typeof token !== 'string') return ofRun(token);
+      if (isRun(token)) return ofRun(charactersOf(token));
       return partsOf(token, language).flatMap((part) => stems.get(part) || []);
     });
   }
 
   async function analyse(rows: readonly { text: string; language?: TextLanguage | undefined }[]): Promise<string[]> {
     const analysed: string[] = [];
-    let started = performance.now();
-    for (const { text, language = DEFAULT_LANGUAGE } of rows) {
+    for await (const { text, language = DEFAULT_LANGUAGE } of withPauses(rows)) {
       analysed.push(joined(await termsOf(tokensOf(text), language, indexedCharacters)));
-      if (performance.now() - started < SLICE_MS) continue;
-      await setImmediate();
-      started = performance.now();
     }
     return analysed;
   }

@@ -6,23 +6,16 @@ const PAIRED =
 const TOKEN = new RegExp(`[${PAIRED}][${PAIRED}\\p{M}]*|(?:(?![${PAIRED}])[\\p{L}\\p{M}\\p{N}])+`, 'gu');
 const IS_PAIRED = new RegExp(`^[${PAIRED}]`, 'u');
 const CHARACTER = /[^\p{M}]\p{M}*|\p{M}/gu;
-const ASCII_WORD = /[a-z0-9]+/g;
-const ASCII = /^[\0-\x7f]*$/;
 /** Longer words are codes and data, which nobody searches for. */
 const MAX_LENGTH = 40;
 
-/** A word, or the characters of a run in a script that is searched by pairs. */
-export type Token = string | readonly string[];
-
-/** @returns the tokens of a text in order, in lower case and compatibility form, as "ﬁ" and "ｶﾞ" become "fi" and "ガ" */
-export function tokensOf(text: string): Token[] {
-  const lower = text.toLowerCase();
-  if (ASCII.test(lower)) return (lower.match(ASCII_WORD) ?? []).filter(isShort);
-  const tokens: string[] = lower.normalize('NFKC').match(TOKEN) ?? [];
-  return tokens.flatMap((token): Token[] => {
-    if (isRun(token)) return [charactersOf(token)];
-    return isShort(token) ? [token] : [];
-  });
+/**
+ * @returns the words of a text and its runs (`isRun`) in order, in lower case and compatibility form, as "ﬁ" and "ｶﾞ" become "fi"
+ * and "ガ"
+ */
+export function tokensOf(text: string): string[] {
+  const tokens: string[] = text.toLowerCase().normalize('NFKC').match(TOKEN) ?? [];
+  return tokens.filter((token) => isRun(token) || token.length <= MAX_LENGTH);
 }
 
 /** A character with the marks that NFKC composes with it: accents, voice marks of half-width Katakana, parts of Hangul. */
@@ -33,7 +26,7 @@ const MATCHES = 500;
 
 /** A text as `tokensOf` reads it, its tokens in order, and the place in the text of a part of what was read. */
 export interface ReadText extends NormalForm {
-  /** Words, and runs of a script that is searched by pairs (`isRun`). */
+  /** Words of any length, and runs (`isRun`). */
   tokens: readonly string[];
 }
 
@@ -85,10 +78,6 @@ export function indexedCharacters(characters: readonly string[]): string[] {
 /** @returns the terms of a run in a query: its pairs, or its only character */
 export function searchedCharacters(characters: readonly string[]): string[] {
   return characters.length === 1 ? [...characters] : characters.slice(1).map((next, at) => characters[at] + next);
-}
-
-function isShort(word: string): boolean {
-  return word.length <= MAX_LENGTH;
 }
 
 /** A noun whose ending takes an "s" before the next noun of a compound, and what follows. */
