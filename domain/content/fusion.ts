@@ -31,15 +31,23 @@ export interface VectorHit extends SearchHit {
 
 type Vector = Float32Array | Int16Array;
 
-/** @returns the hits with shares of the best score instead of BM25. @param hits best first */
+/** @returns the hits with shares of the best score instead of BM25. Scores that are not numbers become 0. @param hits best first */
 export function textRelevance(hits: readonly SearchHit[]): SearchHit[] {
-  const best = Math.max(...finiteScores(hits), 0);
-  return rescored(hits, 'text_score', (score) => (best > 0 ? Math.max(score, 0) / best : 1));
+  const best = Math.max(...hits.map(({ score }) => score).filter(Number.isFinite), 0);
+  return hits.map(({ chunk_id, score: bm25 }) => {
+    const score = !Number.isFinite(bm25) ? 0 : best > 0 ? Math.max(bm25, 0) / best : 1;
+    return { chunk_id, score, text_score: score };
+  });
 }
 
 /** @returns the hits with scores from 0 to 1 instead of cosines. @param hits best first */
 export function vectorRelevance(hits: readonly SearchHit[]): SearchHit[] {
-  return rescored(hits, 'vector_score', scaleOf(finiteScores(hits), FUSION).scale);
+  const rows = hits.map(({ chunk_id, score }) => ({ chunk_id, text: 0, cosine: score }));
+  return scored(rows, false, FUSION).map(({ row: { chunk_id }, score, vector_score }) => ({
+    chunk_id,
+    score,
+    vector_score,
+  }));
 }
 
 /**
@@ -112,20 +120,6 @@ function scaleOf(cosines: readonly number[], { leastSpread, belowLast }: Fusion)
   const spread = Math.max(best - below, leastSpread);
   const scale = (cosine: number) => 1 - (best - cosine) / spread;
   return { scale, lacking: cosines.length === 0 ? 0 : scale(below) };
-}
-
-const finiteScores = (hits: readonly SearchHit[]) => hits.map(({ score }) => score).filter(Number.isFinite);
-
-/** @returns the hits with new scores. Scores that are not numbers become 0 */
-function rescored(
-  hits: readonly SearchHit[],
-  part: 'text_score' | 'vector_score',
-  scale: (score: number) => number,
-): SearchHit[] {
-  return hits.map(({ chunk_id, score: before }) => {
-    const score = Number.isFinite(before) ? scale(before) : 0;
-    return { chunk_id, score, [part]: score };
-  });
 }
 
 /** @returns the query plus the weighted mean of the vectors, each of length 1 */
