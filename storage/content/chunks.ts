@@ -5,13 +5,13 @@ import type { TextLanguage } from '../../domain/content/languages.js';
 import type { ItemType } from '../../domain/content/search.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { chunkId } from '../../domain/ids.js';
-import type { TextRange } from '../../domain/text-ranges.js';
 import type { Access } from '../collections.js';
 import { VERSION_INDEX } from '../indexes.js';
 import { BY_ID, pageById } from '../queries.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
-export interface ChunkRecord {
+/** A chunk of an item version, as it is stored. */
+export interface ChunkRecord extends Omit<Chunk, 'page' | 'sheet'> {
   _id: string;
   item: string;
   version: number;
@@ -20,24 +20,10 @@ export interface ChunkRecord {
   collection: string;
   type: ItemType;
   title: string | null;
-  text: string;
-  /** The parts of the text that are code. */
-  code?: TextRange[];
-  /** Characters at the start that repeat the end of the chunk before. */
-  overlap?: number;
-  /** Position among the chunks of its version, from 0. */
-  ordinal: number;
   /** The language of the text; English when absent. */
   language?: TextLanguage;
-  headings: string[];
   page: number | null;
-  page_label?: string;
-  slide?: number;
-  slide_title?: string;
   sheet: string | null;
-  attachment?: string;
-  /** First and last row of a table, from 1. */
-  rows?: [number, number];
   /** By generation of the index: 32-bit floats, little endian. Absent until embedded, and without an embedding model. */
   vectors?: Record<string, Binary>;
 }

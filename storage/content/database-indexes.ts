@@ -17,6 +17,14 @@ const PROJECTION = { org: 1, metadata_schema: 1, index: 1, next_index: 1 } as co
 
 const idOf = ({ _id, org }: OwnedDatabase) => ({ _id, org });
 
+/** Adds an index of the record, `index` or `next_index`, to those that are not used any more. */
+const withRetired = (index: 'index' | 'next_index', retired_at: Date) => ({
+  $concatArrays: [
+    { $ifNull: ['$retired_indexes', []] },
+    [{ generation: `$${index}.generation`, engine: `$${index}.engine`, retired_at }],
+  ],
+});
+
 /** The search indexes of databases: which one queries read, which one a rebuild writes, and the model of each. */
 export function createDatabaseIndexes({
   databases,
@@ -67,7 +75,6 @@ export function createDatabaseIndexes({
 
     /** Makes the next index the one that queries read. Does nothing when it is, or when the rebuild was cancelled. */
     async switchTo(owned: OwnedDatabase, generation: number): Promise<void> {
-      const retired = { generation: '$index.generation', engine: '$index.engine', retired_at: now() };
       await databases.updateOne({ ...idOf(owned), 'next_index.generation': generation }, [
         {
           $set: {
@@ -77,7 +84,7 @@ export function createDatabaseIndexes({
               analysis: '$next_index.analysis',
               engine: { $ifNull: ['$next_index.engine', 'lancedb'] },
             },
-            retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] },
+            retired_indexes: withRetired('index', now()),
           },
         },
         { $unset: 'next_index' },
@@ -86,9 +93,8 @@ export function createDatabaseIndexes({
 
     /** Ends the writing to the next indexes of a rebuild that was cancelled. */
     async abandon(rebuild: string): Promise<void> {
-      const retired = { generation: '$next_index.generation', engine: '$next_index.engine', retired_at: now() };
       await databases.updateMany({ 'next_index.rebuild': rebuild }, [
-        { $set: { retired_indexes: { $concatArrays: [{ $ifNull: ['$retired_indexes', []] }, [retired]] } } },
+        { $set: { retired_indexes: withRetired('next_index', now()) } },
         { $unset: 'next_index' },
       ]);
     },

@@ -1,4 +1,4 @@
-import { CO_OCCURS, type Graph } from '../../domain/content/graph.js';
+import { CO_OCCURS, type Entity, type Graph, type Relation } from '../../domain/content/graph.js';
 import type { ItemVersion } from '../../domain/content/workflow-contract.js';
 import type { Access } from '../collections.js';
 import { ENTITY_INDEX, RELATION_INDEX } from '../indexes.js';
@@ -16,20 +16,12 @@ interface GraphRecord {
   source_id: string;
 }
 
-export interface EntityRecord extends GraphRecord {
-  name: string;
+export interface EntityRecord extends GraphRecord, Entity {
   /** Normalised name, equal for the same entity in different items. */
   key: string;
-  type: string;
-  mentions: { chunk_id: string; sentence: string }[];
 }
 
-export interface RelationRecord extends GraphRecord {
-  source: string;
-  target: string;
-  relation: string;
-  evidence: { chunk_id: string; sentence: string }[];
-}
+export type RelationRecord = GraphRecord & Relation;
 
 export type GraphStore = ReturnType<typeof createGraphStore>;
 

@@ -339,15 +339,15 @@ function explain({ score, text_score, vector_score, parts }: RankedHit) {
 }
 
 /** @returns the location of a chunk in its document, without absent fields */
-function locationOf(chunk: ChunkRecord) {
+function locationOf({ page, page_label, slide, slide_title, sheet, attachment, rows, headings }: ChunkRecord) {
   return {
-    ...(chunk.page === null ? {} : { page: chunk.page }),
-    ...(chunk.page_label === undefined ? {} : { page_label: chunk.page_label }),
-    ...(chunk.slide === undefined ? {} : { slide: chunk.slide }),
-    ...(chunk.slide_title === undefined ? {} : { slide_title: chunk.slide_title }),
-    ...(chunk.sheet === null ? {} : { sheet: chunk.sheet }),
-    ...(chunk.attachment === undefined ? {} : { attachment: chunk.attachment }),
-    ...(chunk.rows === undefined ? {} : { rows: chunk.rows }),
-    ...(chunk.headings.length === 0 ? {} : { headings: chunk.headings }),
+    page: page ?? undefined,
+    page_label,
+    slide,
+    slide_title,
+    sheet: sheet ?? undefined,
+    attachment,
+    rows,
+    headings: headings.length === 0 ? undefined : headings,
   };
 }
