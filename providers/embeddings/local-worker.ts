@@ -74,18 +74,11 @@ async function load({ modelPath, tokenizerPath, model: { heads } }: WorkerSettin
       logSeverityLevel: 3,
     }),
   );
-  release(file, model);
+  // At once: they are large, and the collector would leave them for long. Small ones are parts of a buffer that others use.
+  for (const { buffer, byteLength } of new Set([file, model])) {
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+  }
   return { tokenizer, session };
-}
-
-/** Frees buffers at once, by a transfer to no receiver: they are large, and the collector would leave them for long. */
-function release(...buffers: Buffer[]): void {
-  const { port1, port2 } = new MessageChannel();
-  port2.close();
-  // Small ones are parts of a buffer that others use.
-  const own = buffers.filter(({ buffer, byteLength }) => buffer.byteLength === byteLength);
-  port1.postMessage(null, [...new Set(own.map(({ buffer }) => buffer as ArrayBuffer))]);
-  port1.close();
 }
 
 function encode(tokenizer: Tokenizer, text: string): number[] {

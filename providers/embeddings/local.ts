@@ -22,9 +22,6 @@ interface Worker {
   thread: ModelThread;
   ready: boolean;
   inFlight: Map<number, QueuedText>;
-  documents: number;
-  /** Of its urgent texts. */
-  urgentTokens: number;
   /** Since when it has no work, in milliseconds. */
   idleSince: number;
 }
@@ -48,8 +45,6 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
     const worker: Worker = {
       ready: false,
       inFlight: new Map(),
-      documents: 0,
-      urgentTokens: 0,
       idleSince: performance.now(),
       thread: startModelThread(
         { ...files, model },
@@ -88,8 +83,6 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
     const text = worker.inFlight.get(number);
     if (!text) return;
     worker.inFlight.delete(number);
-    if (text.urgent) worker.urgentTokens -= text.tokens;
-    else worker.documents -= 1;
     if ('failed' in result) text.reject(new EmbeddingError(`The embedding model failed: ${result.failed}`, true));
     // Copied, so that one vector in use does not keep its whole batch in memory.
     else text.resolve(new Float32Array(result.vectors, index * dimensions * 4, dimensions).slice());
@@ -111,9 +104,9 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
   function dispatch(): void {
     if (workers.size === 0 && queue.size > 0) startWorker();
     const ready = [...workers].filter((worker) => worker.ready);
-    const idlest = ready.sort((a, b) => a.documents - b.documents || a.urgentTokens - b.urgentTokens)[0];
-    for (const worker of ready) send(worker, queue.takeQueries(worker.urgentTokens));
-    for (const worker of ready) if (worker.documents === 0) send(worker, queue.takeDocuments(threads));
+    const idlest = ready.sort((a, b) => documentsOf(a) - documentsOf(b) || urgentTokensOf(a) - urgentTokensOf(b))[0];
+    for (const worker of ready) send(worker, queue.takeQueries(urgentTokensOf(worker)));
+    for (const worker of ready) if (documentsOf(worker) === 0) send(worker, queue.takeDocuments(threads));
     if (idlest && queue.size > 0) send(idlest, queue.takeShort(orgsInThreads()));
     const loading = ready.length < workers.size;
     if (!loading && workers.size < threads && queue.size > 0) startWorker();
@@ -132,11 +125,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
 
   function send(worker: Worker, texts: QueuedText[]): void {
     if (texts.length === 0) return;
-    for (const text of texts) {
-      worker.inFlight.set(text.number, text);
-      if (text.urgent) worker.urgentTokens += text.tokens;
-      else worker.documents += 1;
-    }
+    for (const text of texts) worker.inFlight.set(text.number, text);
     worker.thread.send(
       texts.map(({ number, text }) => ({ number, text })),
       texts[0]!.urgent,
@@ -179,4 +168,12 @@ export function createLocalEmbedder(options: LocalEmbedderOptions): Embedder {
       await Promise.all([...workers].map(({ thread }) => thread.stop()));
     },
   };
+}
+
+function documentsOf({ inFlight }: Worker): number {
+  return [...inFlight.values()].filter(({ urgent }) => !urgent).length;
+}
+
+function urgentTokensOf({ inFlight }: Worker): number {
+  return [...inFlight.values()].reduce((sum, { urgent, tokens }) => sum + (urgent ? tokens : 0), 0);
 }
