@@ -1,6 +1,6 @@
-/** @returns the Euclidean length of the vector that the components `from` to `to` are; 0 for one without a direction */
-export function vectorLength(components: Float32Array | Int16Array, from = 0, to = components.length): number {
+/** @returns the Euclidean length of a vector; 0 for one without a direction */
+export function vectorLength(components: Float32Array | Int16Array): number {
   let squares = 0;
-  for (let at = from; at < to; at += 1) squares += components[at]! ** 2;
+  for (let at = 0; at < components.length; at += 1) squares += components[at]! ** 2;
   return Math.sqrt(squares);
 }

@@ -11,9 +11,9 @@ const PHRASE_ENOUGH = 60;
 /** The terms to find. A chunk needs one of `any`, or all terms of one of the texts in `all`. */
 export type WordQuery = Pick<AnalysedQuery, 'any'> | Pick<AnalysedQuery, 'all'>;
 
-/** A hit of a word search with the analysed text of its chunk. */
+/** A hit of a word search, on request with the analysed text of its chunk. */
 export interface TextHit extends SearchHit {
-  text: string;
+  text?: string | undefined;
 }
 
 /** What an engine finds in one table, with the restrictions of one request. Every ranking contains only rows that match. */
@@ -21,9 +21,7 @@ export interface TableSearch {
   /** The languages of the table's texts. */
   languages: readonly TextLanguage[];
   /** @returns hits by BM25 */
-  byTerms(words: WordQuery, limit: number): Promise<SearchHit[]>;
-  /** @returns hits by BM25 with their texts */
-  textsByTerms(words: WordQuery, limit: number): Promise<TextHit[]>;
+  byTerms(words: WordQuery, limit: number, withTexts?: boolean): Promise<TextHit[]>;
   /** @returns hits by cosine similarity; none when the table has no vectors */
   byVector(vector: Float32Array, limit: number): Promise<VectorHit[]>;
 }
@@ -70,9 +68,9 @@ async function byWords(
 async function byPhrase(table: TableSearch, query: AnalysedQuery, limit: number): Promise<SearchHit[]> {
   let found: TextHit[] = [];
   for (const depth of PHRASE_DEPTHS) {
-    const candidates = await table.textsByTerms({ all: query.all }, depth);
-    found = candidates.filter(({ text }) => containsPhrase(text, query));
+    const candidates = await table.byTerms({ all: query.all }, depth, true);
+    found = candidates.filter(({ text = '' }) => containsPhrase(text, query));
     if (found.length >= Math.min(limit, PHRASE_ENOUGH) || candidates.length < depth) break;
   }
-  return found.slice(0, limit).map(({ text: _, ...hit }) => hit);
+  return found.slice(0, limit);
 }

@@ -1,5 +1,4 @@
 import { BooleanQuery, type FullTextQuery, MatchQuery, Occur, Operator, type Table } from '@lancedb/lancedb';
-import type { Table as ArrowTable } from 'apache-arrow';
 import type { VectorHit } from '../../../../domain/content/fusion.js';
 import type { SearchHit, SearchRequest } from '../../../../domain/content/search.js';
 import type { TextAnalysis } from '../analysis.js';
@@ -7,7 +6,7 @@ import { languagesOf } from '../columns.js';
 import { rankedSearch, type TableSearch, type TextHit, type WordQuery } from '../ranked-search.js';
 import { dimensionsDiffer, unitVector } from '../vectors.js';
 import { filterOf } from './filters.js';
-import { cosineWith, type RowReader, rowIdsOf, vectorOf } from './rows.js';
+import { cosineWith, type RowReader, rowIdsOf } from './rows.js';
 import { dimensionsOf, epochOf } from './schema.js';
 
 /** Minimum number of partitions of the vector index that are searched. */
@@ -45,8 +44,7 @@ export async function searchTable(
     const run: SearchRun = { ...state, table, readRows, where: filterOf(request, state.columns), outdated: false };
     const search: TableSearch = {
       languages: languagesOf(state.columns),
-      byTerms: (words, limit) => byTerms(run, words, limit),
-      textsByTerms: (words, limit) => textsByTerms(run, words, limit),
+      byTerms: (words, limit, withTexts) => byTerms(run, words, limit, withTexts),
       byVector: (vector, limit) => byVector(run, vector, limit),
     };
     // Rows are ranked with their row ids in the place of chunk ids, which are read of those in the result only.
@@ -103,19 +101,19 @@ function termsQuery(words: WordQuery): FullTextQuery {
   return new BooleanQuery(queries.map((query): [Occur, FullTextQuery] => [Occur.Should, query]));
 }
 
-function matches({ table, where }: SearchRun, words: WordQuery, columns: string[], limit: number) {
+async function byTerms(
+  { table, where }: SearchRun,
+  words: WordQuery,
+  limit: number,
+  withTexts = false,
+): Promise<TextHit[]> {
+  const columns = withTexts ? ['text', '_score'] : ['_score'];
   const query = table.query().fullTextSearch(termsQuery(words)).select(columns).limit(limit);
-  return where ? query.where(where) : query;
-}
-
-async function byTerms(run: SearchRun, words: WordQuery, limit: number): Promise<SearchHit[]> {
-  return hitsIn(await matches(run, words, ['_score'], limit).withRowId().toArrow());
-}
-
-async function textsByTerms(run: SearchRun, words: WordQuery, limit: number): Promise<TextHit[]> {
-  const found = await matches(run, words, ['text', '_score'], limit).withRowId().toArrow();
+  const found = await (where ? query.where(where) : query).withRowId().toArrow();
+  if (found.numRows === 0) return [];
+  const scores = found.getChild('_score')!.toArray() as Float32Array;
   const texts = found.getChild('text');
-  return hitsIn(found).map((row, at) => ({ ...row, text: texts!.get(at) as string }));
+  return rowIdsOf(found).map((id, at) => ({ chunk_id: id, score: scores[at]!, text: texts?.get(at) }));
 }
 
 async function byVector(run: SearchRun, vector: Float32Array, limit: number): Promise<VectorHit[]> {
@@ -143,14 +141,7 @@ async function byVector(run: SearchRun, vector: Float32Array, limit: number): Pr
     .filter((at) => scores[at] !== null)
     .sort((a, b) => scores[b]! - scores[a]!)
     .slice(0, limit)
-    .map((at) => ({ chunk_id: ids[at]!, score: scores[at]!, vector: vectorOf(rows[at]!.vector!) }));
-}
-
-/** @returns the rows that a search of words found, in its order */
-function hitsIn(found: ArrowTable): SearchHit[] {
-  if (found.numRows === 0) return [];
-  const scores = found.getChild('_score')!.toArray() as Float32Array;
-  return rowIdsOf(found).map((id, at) => ({ chunk_id: id, score: scores[at]! }));
+    .map((at) => ({ chunk_id: ids[at]!, score: scores[at]!, vector: rows[at]!.vector! }));
 }
 
 /** @returns the hits with the ids of their chunks, without rows that another version of the table lacks */

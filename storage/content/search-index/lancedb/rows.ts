@@ -3,25 +3,21 @@ import type { Table as ArrowTable, RecordBatch } from 'apache-arrow';
 import { LRUCache } from 'lru-cache';
 import { vectorLength } from '../../../../domain/content/vector-length.js';
 
-/** Memory of what is kept, over all tables: some 60,000 rows with 384 dimensions. */
+/** Memory of what is kept, over all tables: some 55,000 rows with 384 dimensions. */
 const KEPT_BYTES = 64 << 20;
 /** Memory of a row beside its vector: its ids and its places in the maps. */
-const BYTES_OF_A_ROW = 340;
+const BYTES_OF_A_ROW = 440;
 /** A component of a unit vector is stored as a multiple of its inverse: a cosine is wrong by less than 0.0001. */
 const STEPS = 32_767;
 
 /** What a search needs of a row that it has found. */
 export interface Row {
   chunk_id: string;
-  /** Null without an embedding model. */
-  vector: PackedVector | null;
-}
-
-/** A unit vector in two bytes per component, in a block of vectors that were read together: many small buffers cost more. */
-export interface PackedVector {
-  block: Int16Array;
-  start: number;
-  length: number;
+  /**
+   * A unit vector in two bytes per component, as a part of a buffer of those that were read together: many small buffers cost
+   * more. Null without an embedding model.
+   */
+  vector: Int16Array | null;
 }
 
 /** A row id of LanceDB in digits: the address of the row. What is stored at an address never changes. */
@@ -71,7 +67,7 @@ async function readRows({ table, dimensions }: RowsOfTable, ids: readonly RowId[
 }
 
 /** @returns the vectors of the rows; none when the batch lacks the column */
-function packedVectors(batch: RecordBatch): (PackedVector | null)[] {
+function packedVectors(batch: RecordBatch): (Int16Array | null)[] {
   const vectors = batch.getChild('vector');
   if (!vectors) return [];
   const numbers = vectors.data[0]!.children[0]!.values as Float32Array;
@@ -79,10 +75,11 @@ function packedVectors(batch: RecordBatch): (PackedVector | null)[] {
   const block = new Int16Array(numbers.length);
   return Array.from({ length: batch.numRows }, (_, row) => {
     if (!vectors.isValid(row)) return null;
-    const start = row * length;
-    const scale = STEPS / (vectorLength(numbers, start, start + length) || 1);
-    for (let at = start; at < start + length; at += 1) block[at] = Math.round(numbers[at]! * scale);
-    return { block, start, length };
+    const vector = numbers.subarray(row * length, (row + 1) * length);
+    const packed = block.subarray(row * length, (row + 1) * length);
+    const scale = STEPS / (vectorLength(vector) || 1);
+    for (const [at, component] of vector.entries()) packed[at] = Math.round(component * scale);
+    return packed;
   });
 }
 
@@ -90,14 +87,9 @@ export function rowIdsOf(found: RecordBatch | ArrowTable): RowId[] {
   return Array.from(found.getChild('_rowid')!.toArray() as BigUint64Array, String);
 }
 
-/** @returns the vector, of a length that does not matter to a cosine */
-export function vectorOf({ block, start, length }: PackedVector): Int16Array {
-  return block.subarray(start, start + length);
-}
-
 /** @param unit a vector of length 1 */
-export function cosineWith(unit: Float32Array, { block, start, length }: PackedVector): number {
+export function cosineWith(unit: Float32Array, packed: Int16Array): number {
   let dot = 0;
-  for (let at = 0; at < length; at += 1) dot += unit[at]! * block[start + at]!;
+  for (let at = 0; at < packed.length; at += 1) dot += unit[at]! * packed[at]!;
   return dot / STEPS;
 }

@@ -3,7 +3,7 @@ import type { VectorHit } from '../../../../domain/content/fusion.js';
 import type { SearchHit, SearchRequest } from '../../../../domain/content/search.js';
 import type { TextAnalysis } from '../analysis.js';
 import { languagesOf } from '../columns.js';
-import { rankedSearch, type TextHit, type WordQuery } from '../ranked-search.js';
+import { rankedSearch, type WordQuery } from '../ranked-search.js';
 import { dimensionsDiffer } from '../vectors.js';
 import { anyOf, filtersOf, type Query } from './filters.js';
 import type { IndexSchema } from './mapping.js';
@@ -38,13 +38,14 @@ export async function searchIndex(searched: SearchedIndex, request: SearchReques
   if (request.limit <= 0) return [];
   const { analysis, schema } = searched;
   const filter = filtersOf(request);
-  const byTerms = (words: WordQuery, limit: number, fields: string[] = []) =>
-    hitsOf(searched, { bool: { must: [termsQuery(words)], filter } }, limit, fields);
   return rankedSearch(
     {
       languages: languagesOf(schema.columns),
-      byTerms: async (words, limit) => (await byTerms(words, limit)).map(searchHit),
-      textsByTerms: async (words, limit) => (await byTerms(words, limit, ['text'])).map(textHit),
+      async byTerms(words, limit, withTexts) {
+        const query = { bool: { must: [termsQuery(words)], filter } };
+        const hits = await hitsOf(searched, query, limit, withTexts ? ['text'] : []);
+        return hits.map((hit) => ({ ...searchHit(hit), text: hit._source?.text }));
+      },
       byVector: (vector, limit) => byVector(searched, filter, vector, limit),
     },
     analysis,
@@ -95,8 +96,4 @@ async function hitsOf({ client, alias }: SearchedIndex, query: Query, size: numb
 
 function searchHit({ _id, _score }: Hit): SearchHit {
   return { chunk_id: _id, score: _score };
-}
-
-function textHit(hit: Hit): TextHit {
-  return { ...searchHit(hit), text: hit._source!.text! };
 }
