@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { inBatches } from '../../../domain/batches.js';
 import type { IndexRow } from '../../../domain/content/search.js';
+import { dimensionsIn } from './vectors.js';
 
 /** Rows to add after the rows in `remove` have been deleted. */
 export interface Change {
@@ -47,12 +48,13 @@ export function createChangeQueue(commit: (table: string, change: Change) => Pro
   }
 
   return {
-    /** Resolves when the change is stored. */
-    push(table: string, change: Change): Promise<void> {
-      return new Promise((resolve, reject) => {
-        const added = { ...change, resolve, reject };
+    /** Resolves when the change is stored. @throws EmbeddingError before it is merged, when its vectors differ in their dimensions */
+    async push(table: string, change: Change): Promise<void> {
+      if (change.rows.length === 0 && change.remove.length === 0) return;
+      dimensionsIn(change.rows);
+      await new Promise<void>((resolve, reject) => {
         const waiting = tables.get(table)?.waiting ?? [];
-        waiting.push(added);
+        waiting.push({ ...change, resolve, reject });
         if (!tables.has(table)) tables.set(table, { waiting, drained: drain(table, waiting) });
       });
     },

@@ -2,6 +2,7 @@ import { fuse, LIST_DEPTH, textRelevance, type VectorHit, vectorRelevance } from
 import type { TextLanguage } from '../../../domain/content/languages.js';
 import type { SearchHit, SearchRequest } from '../../../domain/content/search.js';
 import { type AnalysedQuery, containsPhrase, type TextAnalysis } from './analysis.js';
+import { dimensionsDiffer } from './vectors.js';
 
 /** Candidates with all words that are checked for a phrase; the second number is used when the first gives too few hits. */
 const PHRASE_DEPTHS = [200, 2_000];
@@ -20,9 +21,11 @@ export interface TextHit extends SearchHit {
 export interface TableSearch {
   /** The languages of the table's texts. */
   languages: readonly TextLanguage[];
+  /** Dimensions of the table's vectors; null when it has none. */
+  dimensions: number | null;
   /** @returns hits by BM25 */
   byTerms(words: WordQuery, limit: number, withTexts?: boolean): Promise<TextHit[]>;
-  /** @returns hits by cosine similarity; none when the table has no vectors */
+  /** @returns hits by cosine similarity. @param vector as the table has them */
   byVector(vector: Float32Array, limit: number): Promise<VectorHit[]>;
 }
 
@@ -36,9 +39,14 @@ export async function rankedSearch(
   request: SearchRequest,
 ): Promise<SearchHit[]> {
   const { limit, vector } = request;
+  if (limit <= 0) return [];
   // Scores are scaled within a ranking, so a small limit must not shorten it.
   const depth = Math.max(limit, LIST_DEPTH);
-  const byVector = async () => (vector ? table.byVector(vector, depth) : []);
+  const byVector = async () => {
+    if (!vector || table.dimensions === null) return [];
+    if (table.dimensions !== vector.length) throw dimensionsDiffer(table.dimensions, vector.length);
+    return table.byVector(vector, depth);
+  };
   switch (request.mode) {
     case 'text':
       return textRelevance(await byWords(table, analysis, request, depth)).slice(0, limit);

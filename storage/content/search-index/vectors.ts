@@ -2,9 +2,13 @@ import type { IndexRow } from '../../../domain/content/search.js';
 import { vectorLength } from '../../../domain/content/vector-length.js';
 import { EmbeddingError } from '../../../domain/errors.js';
 
-/** @returns the number of dimensions of the vectors in these rows, or null without vectors. @throws EmbeddingError when it differs */
-export function dimensionsIn(rows: readonly IndexRow[]): number | null {
-  let dimensions: number | null = null;
+/**
+ * @param existing dimensions of the table's vectors; null when it has none yet
+ * @returns the number of dimensions of the vectors, also those in these rows; null without vectors
+ * @throws EmbeddingError when it differs
+ */
+export function dimensionsIn(rows: readonly IndexRow[], existing: number | null = null): number | null {
+  let dimensions = existing;
   for (const { vector } of rows) {
     if (!vector) continue;
     dimensions ??= vector.length;

@@ -7,7 +7,7 @@ import { createSharedReads } from '../../../../domain/shared-calls.js';
 import type { CompactionLeases } from '../../compaction-leases.js';
 import { createTextAnalysis } from '../analysis.js';
 import { type Change, createChangeQueue } from '../changes.js';
-import { dimensionsDiffer, dimensionsIn } from '../vectors.js';
+import { dimensionsIn } from '../vectors.js';
 import { isMissing, retryConflicts } from './conflicts.js';
 import { predicatesOf } from './filters.js';
 import { ensureTextIndex, hasUnindexedRows, optimizeTable } from './maintenance.js';
@@ -191,11 +191,7 @@ export function createLanceIndex({ location, leases, log }: LanceIndexOptions): 
         (error) => (isMissing(error) ? false : Promise.reject(error)),
       );
     },
-    async write(name, rows: readonly IndexRow[], remove: readonly string[] = []) {
-      if (rows.length === 0 && remove.length === 0) return;
-      dimensionsIn(rows);
-      await changes.push(name, { rows, remove });
-    },
+    write: (name, rows, remove = []) => changes.push(name, { rows, remove }),
     search: (name, request) =>
       readTable(name, async ({ newest }) => searchTable({ table: await newest(), analysis, readRows }, request)),
     warm: (name) => readTable(name, async ({ newest }) => warmTable({ table: await newest(), analysis, readRows })),
@@ -259,22 +255,18 @@ async function replaceRows(table: Table, rows: readonly IndexRow[], dimensions: 
  * @returns the dimensions of the table's vectors, or null when it has none
  */
 async function fitColumns(table: Table, rows: readonly IndexRow[]): Promise<number | null> {
-  const dimensions = dimensionsIn(rows);
   return retryConflicts(async () => {
-    const schema = await table.schema();
-    const existing = dimensionsOf(schema);
-    if (existing !== null && dimensions !== null && existing !== dimensions)
-      throw dimensionsDiffer(existing, dimensions);
+    const dimensions = dimensionsIn(rows, dimensionsOf(await table.schema()));
     const listMissing = async () => {
       const present = new Set((await table.schema()).fields.map(({ name }) => name));
-      return fieldsFor(rows, existing === null ? dimensions : null).filter(({ name }) => !present.has(name));
+      return fieldsFor(rows, dimensions).filter(({ name }) => !present.has(name));
     };
     const missing = await listMissing();
-    if (missing.length === 0) return existing ?? dimensions;
+    if (missing.length === 0) return dimensions;
     // The columns are null in earlier rows. Another process may have added them first.
     await table.addColumns(missing).catch(async (error) => {
       if ((await listMissing()).length > 0) throw error;
     });
-    return existing ?? dimensions;
+    return dimensions;
   });
 }

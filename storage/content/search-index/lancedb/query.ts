@@ -4,7 +4,7 @@ import type { SearchHit, SearchRequest } from '../../../../domain/content/search
 import type { TextAnalysis } from '../analysis.js';
 import { languagesOf } from '../columns.js';
 import { rankedSearch, type TableSearch, type TextHit, type WordQuery } from '../ranked-search.js';
-import { dimensionsDiffer, unitVector } from '../vectors.js';
+import { unitVector } from '../vectors.js';
 import { filterOf } from './filters.js';
 import { cosineWith, type RowReader, rowIdsOf } from './rows.js';
 import { dimensionsOf, epochOf } from './schema.js';
@@ -38,12 +38,12 @@ export async function searchTable(
   { table, analysis, readRows }: SearchedTable,
   request: SearchRequest,
 ): Promise<SearchHit[]> {
-  if (request.limit <= 0) return [];
   const state = await stateOf(table);
   for (let searches = 1; ; searches += 1) {
     const run: SearchRun = { ...state, table, readRows, where: filterOf(request, state.columns), outdated: false };
     const search: TableSearch = {
       languages: languagesOf(state.columns),
+      dimensions: state.dimensions,
       byTerms: (words, limit, withTexts) => byTerms(run, words, limit, withTexts),
       byVector: (vector, limit) => byVector(run, vector, limit),
     };
@@ -117,9 +117,7 @@ async function byTerms(
 }
 
 async function byVector(run: SearchRun, vector: Float32Array, limit: number): Promise<VectorHit[]> {
-  const { table, where, dimensions, hasVectorIndex } = run;
-  if (dimensions === null) return [];
-  if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
+  const { table, where, hasVectorIndex } = run;
   const query = table
     .query()
     .nearestTo(vector)

@@ -2,7 +2,7 @@ import { Client } from '@opensearch-project/opensearch';
 import type { IndexRow, SearchIndex } from '../../../../domain/content/search.js';
 import { createTextAnalysis } from '../analysis.js';
 import { type Change, createChangeQueue } from '../changes.js';
-import { dimensionsDiffer, dimensionsIn } from '../vectors.js';
+import { dimensionsIn } from '../vectors.js';
 import { writeRows } from './bulk.js';
 import { readable } from './errors.js';
 import { createIndices } from './indices.js';
@@ -31,12 +31,8 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
 
   /** Adds the fields that these rows need and the index lacks. Another process may add the same. */
   async function fitFields(alias: string, rows: readonly IndexRow[], schema: IndexSchema): Promise<void> {
-    const { columns, dimensions: existing } = schema;
-    const dimensions = dimensionsIn(rows);
-    if (existing !== null && dimensions !== null && existing !== dimensions)
-      throw dimensionsDiffer(existing, dimensions);
-    const needed = Object.entries(fieldsFor(rows, dimensions));
-    const properties = Object.fromEntries(needed.filter(([name]) => !columns.has(name)));
+    const needed = Object.entries(fieldsFor(rows, dimensionsIn(rows, schema.dimensions)));
+    const properties = Object.fromEntries(needed.filter(([name]) => !schema.columns.has(name)));
     if (Object.keys(properties).length === 0) return;
     await client.indices.putMapping({ index: alias, body: { properties } as object });
     await schemas.read(alias);
@@ -65,12 +61,7 @@ export function createOpenSearchIndex({ url, prefix }: OpenSearchOptions): Searc
     create: (table) => on(table, (alias) => indices.create(alias)),
     clear: (table) => on(table, (alias) => indices.clear(alias).finally(() => schemas.forget(alias))),
     exists: (table) => on(table, (alias) => indices.hasAlias(alias)),
-    write: (table, rows, remove = []) =>
-      on(table, async () => {
-        if (rows.length === 0 && remove.length === 0) return;
-        dimensionsIn(rows);
-        await changes.push(table, { rows, remove });
-      }),
+    write: (table, rows, remove = []) => on(table, () => changes.push(table, { rows, remove })),
     search: (table, request) =>
       on(table, (alias) =>
         schemas.search(alias, (schema) => searchIndex({ client, alias, schema, analysis }, request)),

@@ -4,7 +4,6 @@ import type { SearchHit, SearchRequest } from '../../../../domain/content/search
 import type { TextAnalysis } from '../analysis.js';
 import { languagesOf } from '../columns.js';
 import { rankedSearch, type WordQuery } from '../ranked-search.js';
-import { dimensionsDiffer } from '../vectors.js';
 import { anyOf, filtersOf, type Query } from './filters.js';
 import type { IndexSchema } from './mapping.js';
 import { roundedUnitVector, vectorOf } from './vector-form.js';
@@ -35,12 +34,12 @@ export interface SearchedIndex {
 
 /** @returns hits, best first */
 export async function searchIndex(searched: SearchedIndex, request: SearchRequest): Promise<SearchHit[]> {
-  if (request.limit <= 0) return [];
   const { analysis, schema } = searched;
   const filter = filtersOf(request);
   return rankedSearch(
     {
       languages: languagesOf(schema.columns),
+      dimensions: schema.dimensions,
       async byTerms(words, limit, withTexts) {
         const query = { bool: { must: [termsQuery(words)], filter } };
         const hits = await hitsOf(searched, query, limit, withTexts ? ['text'] : []);
@@ -70,9 +69,6 @@ async function byVector(
   vector: Float32Array,
   limit: number,
 ): Promise<VectorHit[]> {
-  const { dimensions } = searched.schema;
-  if (dimensions === null) return [];
-  if (dimensions !== vector.length) throw dimensionsDiffer(dimensions, vector.length);
   const unit = roundedUnitVector(vector);
   if (!unit) return [];
   // The filter inside the query, so that a narrow filter still gets enough rows.
@@ -84,7 +80,7 @@ async function byVector(
     ...searchHit(hit),
     // OpenSearch's scores are never negative: (1 + cosine) / 2.
     score: 2 * hit._score - 1,
-    vector: vectorOf(hit._source!.vector_bytes!, dimensions),
+    vector: vectorOf(hit._source!.vector_bytes!, vector.length),
   }));
 }
 
