@@ -3,16 +3,14 @@ import type { Logger } from 'pino';
 import { describeModel, type Embedders, isSameModel, modelOf } from '../../domain/content/embedding-models.js';
 import { type NextIndex, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { type Embedder, type SearchIndex, SearchIndexError } from '../../domain/content/search.js';
-import { INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
 import type { RebuildProgress, RebuildRef, RebuiltDatabase } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
-import { isFinalState } from '../../domain/state-machine.js';
 import { FOR_CLIENT } from '../../domain/workflow-contract.js';
 import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { DatabaseRecord } from '../../storage/content/databases.js';
 import type { IndexRebuildRecord, IndexRebuilds } from '../../storage/content/index-rebuilds.js';
-import { type WriteAloneStores, writeRowsAlone } from '../../storage/content/index-rows.js';
+import { hasRows, type WriteAloneStores, writeRowsAlone } from '../../storage/content/index-rows.js';
 import type { Items } from '../../storage/content/items.js';
 import { asActivityFailure, type FailureRules } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -223,14 +221,9 @@ export function createRebuildActivities(deps: RebuildDependencies) {
 
   /** @returns the chunks of served versions and of versions in progress */
   async function currentOf(org: string, page: readonly EmbeddedChunk[]): Promise<EmbeddedChunk[]> {
-    const owners = await items.listByKeys(org, [...new Set(page.map(({ item }) => item))]);
-    const current = new Set(
-      owners.flatMap(({ _id, version, served_version, indexing_status }) => [
-        `${_id}/${served_version}`,
-        ...(isFinalState(INDEXING_STATUS_TABLE, indexing_status) ? [] : [`${_id}/${version}`]),
-      ]),
-    );
-    return page.filter(({ item, version }) => current.has(`${item}/${version}`));
+    const found = await items.listByKeys(org, [...new Set(page.map(({ item }) => item))]);
+    const owners = new Map(found.map((item) => [item._id, item]));
+    return page.filter(({ item, version }) => owners.has(item) && hasRows(owners.get(item)!, version));
   }
 
   /** Uses the vectors of the old index, which have the same model. @returns how many there were */

@@ -31,7 +31,13 @@ export function rowsOf(
   }));
 }
 
-/** @returns the rows of chunks of served versions, and of versions in progress, whose rows may be written already */
+/** Whether an index has rows of this version: it is served, or in progress, and then its rows may be written already. */
+export function hasRows(item: ItemRecord, version: number): boolean {
+  const isInProgress = item.version === version && !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status);
+  return item.served_version === version || isInProgress;
+}
+
+/** @returns the rows of those chunks whose versions have rows */
 export function rowsOfCurrent(
   items: readonly ItemRecord[],
   chunks: readonly EmbeddedChunk[],
@@ -40,9 +46,8 @@ export function rowsOfCurrent(
   const current = new Map(items.map((item) => [item._id, item]));
   return chunks.flatMap((chunk) => {
     const item = current.get(chunk.item);
-    if (item?.served_version === chunk.version) return rowsOf(asServed(item), [chunk], schema);
-    if (item?.version !== chunk.version || isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) return [];
-    return rowsOf(item, [chunk], schema);
+    if (!item || !hasRows(item, chunk.version)) return [];
+    return rowsOf(item.served_version === chunk.version ? asServed(item) : item, [chunk], schema);
   });
 }
 
