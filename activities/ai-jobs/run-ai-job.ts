@@ -206,7 +206,7 @@ function createFinishJob(deps: FinishJobDependencies) {
   });
   return async ({ job, org }: JobRef, outcome: JobOutcome, result: PackedResult | null = null): Promise<JobOutcome> => {
     const completion: JobCompletion = { job, org, outcome, result, finished: null };
-    const ended = await complete(org, dedupeKey(job), completion);
+    const ended = await complete(org, completion);
     const stored = outcomeOf(completion.finished ?? (await deps.aiJobs.getById(org, job)), outcome);
     if (ended) deps.metrics.jobFinished(stored.status);
     return stored;
@@ -219,15 +219,13 @@ interface JobCompletion extends JobEnd {
   finished: AiJobRecord | null;
 }
 
-const dedupeKey = (job: string) => `ai-job/${job}`;
-
 /** @returns the delivery that notifies the receiver; null when the job has none */
 function callbackOf({ _id, org, webhook_receiver, signing_key }: AiJobRecord, now: Date): NewDelivery | null {
   if (webhook_receiver === null) return null;
   return {
     _id: newDeliveryId(now),
     org,
-    dedupe_key: dedupeKey(_id),
+    dedupe_key: `ai-job/${_id}`,
     event_type: 'async_job_completed',
     doc_id: _id,
     url: webhook_receiver,

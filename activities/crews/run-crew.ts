@@ -31,7 +31,7 @@ export interface CrewDependencies extends CompletionDependencies, CrewToolDepend
   crewExecutions: CrewExecutions;
   crewFeedback: Pick<CrewFeedback, 'findApplied' | 'listForAttempt'>;
   crewSteps: CrewSteps;
-  deliveries: CompletionDependencies['deliveries'] & Pick<Deliveries, 'listUnattempted'>;
+  deliveries: CompletionDependencies['deliveries'] & Pick<Deliveries, 'getByDedupeKey'>;
   models: LanguageModels;
   quotas: Pick<Quotas, 'tokenMeter'>;
   metrics: Pick<WorkMetrics, 'crewFinished'>;
@@ -48,7 +48,7 @@ const MAX_TOOL_ATTEMPTS = 3;
 
 /** The steps of a crew's execution. Each can be repeated: a stored step is used, and not made again. */
 export function createCrewActivities(deps: CrewDependencies) {
-  const { crewExecutions, crewFeedback, crewSteps, deliveries, models, starters } = deps;
+  const { crewExecutions, crewFeedback, crewSteps, deliveries, models } = deps;
   const complete = createCompletion(deps, inTurn);
   const tools = createCrewTools(deps);
 
@@ -61,13 +61,13 @@ export function createCrewActivities(deps: CrewDependencies) {
 
     /** Calls the model once, for the output or for tool calls. @returns the number of tool calls */
     callModel: withFailures(async (ref: StepRef): Promise<{ tool_calls: number }> => {
-      const step = (await storedStep(ref)) ?? (await withHeartbeat((signal) => runModel(ref, signal)));
+      const step = (await crewSteps.getById(ref)) ?? (await withHeartbeat((signal) => runModel(ref, signal)));
       return { tool_calls: step.kind === 'model' ? step.tool_calls.length : 0 };
     }),
 
     /** Runs one tool call that the model requested. The model gets the tool's errors as its result. */
     callTool: withFailures(async (ref: ToolCallRef): Promise<void> => {
-      if (!(await storedStep(ref))) await withHeartbeat((signal) => runTool(ref, signal));
+      if (!(await crewSteps.getById(ref))) await withHeartbeat((signal) => runTool(ref, signal));
     }),
 
     /**
@@ -83,7 +83,7 @@ export function createCrewActivities(deps: CrewDependencies) {
         throw new ProviderError(`The output of a task must not exceed ${MAX_OUTPUT_BYTES} bytes.`, false);
       }
       const event = human ? 'task_pending_human_input' : 'task_completed';
-      await complete(ref.org, taskDedupeKey(ref, event), async (tx, now) => {
+      await complete(ref.org, async (tx, now) => {
         const execution = await crewExecutions.endTask(ref, step.text, human, now, tx);
         return execution ? taskDelivery(execution, ref, event, now) : undefined;
       });
@@ -95,9 +95,8 @@ export function createCrewActivities(deps: CrewDependencies) {
     /** Reminds the client of an output that waits for a person. */
     remind: withFailures(async (ref: AttemptRef): Promise<void> => {
       const dedupeKey = `${taskDedupeKey(ref, 'task_pending_human_input')}/reminder`;
-      const repeated = (await deliveries.getByDedupeKey(ref.org, dedupeKey)) !== null;
-      await complete(ref.org, dedupeKey, async (tx, now) => {
-        if (repeated) return undefined;
+      if (await deliveries.getByDedupeKey(ref.org, dedupeKey)) return;
+      await complete(ref.org, async (tx, now) => {
         const execution = await crewExecutions.remind(ref, tx);
         return (
           execution && crewDelivery(execution, dedupeKey, { ...waitingEvent(execution, ref), reminder: true }, now)
@@ -107,7 +106,7 @@ export function createCrewActivities(deps: CrewDependencies) {
 
     /** pending_human_input -> running | retrying at the deadline, as the crew says. */
     decideAtDeadline: withFailures(async (ref: AttemptRef, is_approve: boolean): Promise<void> => {
-      await complete(ref.org, taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
+      await complete(ref.org, async (tx, now) => {
         const execution = await crewExecutions.decideAtDeadline(ref, is_approve, now, tx);
         if (!execution) return undefined;
         return is_approve ? taskDelivery(execution, ref, 'task_completed', now) : null;
@@ -116,7 +115,7 @@ export function createCrewActivities(deps: CrewDependencies) {
 
     /** pending_human_input -> running | retrying, by a person's decision. */
     applyResume: withFailures(async (ref: ResumeRef): Promise<void> => {
-      const applied = await complete(ref.org, taskDedupeKey(ref, 'task_completed'), async (tx, now) => {
+      const applied = await complete(ref.org, async (tx, now) => {
         const execution = await crewExecutions.resume(ref, now, tx);
         // Not waiting yet, or applied by an earlier attempt of this activity: the check below distinguishes them.
         if (!execution) return undefined;
@@ -132,10 +131,7 @@ export function createCrewActivities(deps: CrewDependencies) {
     /** -> completed | error, with the delivery that notifies the client. */
     finishExecution: withFailures(async ({ execution: id, org }: CrewRef, outcome: CrewOutcome): Promise<void> => {
       const dedupeKey = `crew/${id}/end`;
-      // A cancelled step is not repeated: its process may have died before it started the delivery of the step.
-      for (const delivery of await deliveries.listUnattempted(org, `crew/${id}/`))
-        await starters.startDelivery(delivery);
-      const ended = await complete(org, dedupeKey, async (tx, now) => {
+      const ended = await complete(org, async (tx, now) => {
         const execution = await crewExecutions.finish(org, id, outcome, now, tx);
         if (!execution) return undefined;
         const { output } = execution.tasks.at(-1)!;
@@ -153,13 +149,6 @@ export function createCrewActivities(deps: CrewDependencies) {
       await crewExecutions.removeLeftovers(org, id, await deps.now());
     }),
   };
-
-  /** @returns the result of an earlier attempt at this step, which may have died before it started the delivery */
-  async function storedStep(ref: StepRef & { call?: number }): Promise<AgentStep | null> {
-    const step = await crewSteps.getById(ref);
-    if (step) await complete(ref.org, stepDedupeKey(ref), async () => undefined);
-    return step;
-  }
 
   async function runModel(ref: StepRef, signal: AbortSignal): Promise<AgentStep> {
     const execution = await requireExecution(ref);
@@ -191,7 +180,7 @@ export function createCrewActivities(deps: CrewDependencies) {
   /** Stores a step together with the delivery that notifies the client of it. */
   async function saveStep(ref: StepRef & { call?: number }, step: AgentStep): Promise<void> {
     const dedupeKey = stepDedupeKey(ref);
-    await complete(ref.org, dedupeKey, async (tx, now) => {
+    await complete(ref.org, async (tx, now) => {
       await crewSteps.add(ref, step, tx);
       const execution = (await crewExecutions.countStep(ref.org, ref.execution, tx)) ?? noLongerStored();
       const { agent } = assignmentOf(execution, ref.task);

@@ -1,6 +1,6 @@
 import type { AuthenticationRef } from '../../domain/payments/workflow-contract.js';
 import type { Authentications } from '../../storage/payments/authentications.js';
-import { endedDedupeKey, endedDelivery } from '../../storage/payments/ended-delivery.js';
+import { endedDelivery } from '../../storage/payments/ended-delivery.js';
 import { inTurn } from '../../storage/webhooks/completion-groups.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 
@@ -26,7 +26,7 @@ export function createPaymentActivities(deps: PaymentDependencies) {
       const remainingMs = record.expires_at.getTime() - now.getTime();
       // The clocks of Temporal and of this machine may differ.
       if (record.status !== 'closed' && remainingMs > 0) return remainingMs;
-      await complete(org, endedDedupeKey(id), async (tx) => {
+      await complete(org, async (tx) => {
         const expired = await deps.authentications.expire(org, id, now, tx);
         return expired ? endedDelivery(expired, now) : undefined;
       });

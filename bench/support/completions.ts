@@ -78,7 +78,7 @@ export function createCompletions({ collections }: BenchInstance, temporal: Clie
     each: (count: number) =>
       runConcurrently(count, CONCURRENCY, () => {
         const delivery = newDelivery();
-        return complete(delivery.org, delivery.dedupe_key, async () => delivery);
+        return complete(delivery.org, async () => delivery);
       }),
   };
 }

@@ -3,9 +3,6 @@ import { AUTHENTICATION_ENDED } from '../../domain/webhooks/events.js';
 import type { NewDelivery } from '../webhooks/new-delivery.js';
 import type { AuthenticationRecord } from './authentications.js';
 
-/** One delivery for each authentication: it ends once. */
-export const endedDedupeKey = (authenticationId: string): string => `authentication/${authenticationId}`;
-
 /**
  * The delivery for the end of an authentication. Its body is built once, so all attempts send the same bytes.
  * @returns null when the merchant gave no `webhook_url`
@@ -29,7 +26,8 @@ export function endedDelivery(
   return {
     _id: delivery_id,
     org,
-    dedupe_key: endedDedupeKey(_id),
+    // An authentication ends once.
+    dedupe_key: `authentication/${_id}`,
     event_type: AUTHENTICATION_ENDED,
     doc_id: _id,
     url: webhook_url,

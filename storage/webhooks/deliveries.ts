@@ -1,4 +1,4 @@
-import type { ClientSession, Condition } from 'mongodb';
+import type { ClientSession } from 'mongodb';
 import type { IndexingStatus } from '../../domain/content/states.js';
 import type { CallbackEvent, IndexingEvent } from '../../domain/webhooks/events.js';
 import { createLoadSwitch, type LoadSwitch } from '../../domain/webhooks/load-switch.js';
@@ -129,11 +129,6 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
     return records;
   };
 
-  const unattempted = (org: string, dedupe_key: Condition<string>) => {
-    const filter = { dedupe_key, status: 'pending' as const, attempts: 0 };
-    return deliveries.forOrg(org).find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX });
-  };
-
   return {
     prepare,
     insert,
@@ -154,13 +149,8 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
 
     /** @returns those of these deliveries that no attempt has been made at */
     listUnattemptedByKeys(org: string, dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
-      return unattempted(org, { $in: [...dedupeKeys] }).toArray();
-    },
-
-    /** @returns the deliveries of these events that no attempt has been made at, oldest first */
-    listUnattempted(org: string, dedupePrefix: string): Promise<DeliveryRecord[]> {
-      const events = { $gte: dedupePrefix, $lt: `${dedupePrefix}\uffff` };
-      return unattempted(org, events).sort({ _id: 1 }).toArray();
+      const filter = { dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
+      return deliveries.forOrg(org).find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX }).toArray();
     },
 
     /** Records that the workflow of a finished delivery has seen its end. */

@@ -305,14 +305,16 @@ describe('an execution that waits', () => {
 
   describe('a step that was stored by a process that died before it started the delivery', () => {
     const run = <Result>(activity: () => Promise<Result>) => new MockActivityEnvironment().run(activity);
-    const started: string[] = [];
-    const startDelivery: Starters['startDelivery'] = async ({ event_type }) => {
-      started.push(event_type);
-    };
+    const later = () => crewActivities({ startDelivery: async () => undefined });
+
+    /** @returns the events that wait for the sender, in the order in which they are due */
+    async function eventsDue(execution: string): Promise<string[]> {
+      const pending = collections.deliveries.find({ org: ORG, doc_id: execution, status: 'pending' });
+      return (await pending.sort({ next_attempt_at: 1, _id: 1 }).toArray()).map(({ event_type }) => event_type);
+    }
 
     /** @returns the input of the step whose delivery was not started */
     async function unannouncedStep() {
-      started.length = 0;
       const url = 'https://example.com/hook';
       const execution = await addExecution({ stepWebhookUrl: url, taskWebhookUrl: url, crewWebhookUrl: url });
       const dying = crewActivities({ startDelivery: () => Promise.reject(new Error('the process died')) });
@@ -323,20 +325,19 @@ describe('an execution that waits', () => {
       return step;
     }
 
-    test('is announced by the next attempt, before later events', async () => {
+    test('sends its callback before those of later events', async () => {
       const step = await unannouncedStep();
-      const next = crewActivities({ startDelivery });
-      await run(() => next.callModel(step));
-      await run(() => next.endTask(step, true));
-      expect(started).toEqual(['step', 'task_pending_human_input']);
+      await run(() => later().callModel(step));
+      await run(() => later().endTask(step, true));
+      expect(await eventsDue(step.execution)).toEqual(['step', 'task_pending_human_input']);
     });
 
     test('sends its callback before that of the end, when the execution is cancelled at the same time', async () => {
       const { execution } = await unannouncedStep();
       const cancelled = { status: 'error', error_message: 'The execution was cancelled.' } as const;
-      const crewRef = { execution, org: 'waiting', tasks: [], done: 0, attempt: 1 };
-      await run(() => crewActivities({ startDelivery }).finishExecution(crewRef, cancelled));
-      expect(started).toEqual(['step', 'crew_failed']);
+      const crewRef = { execution, org: ORG, tasks: [], done: 0, attempt: 1 };
+      await run(() => later().finishExecution(crewRef, cancelled));
+      expect(await eventsDue(execution)).toEqual(['step', 'crew_failed']);
     });
   });
 
