@@ -5,7 +5,7 @@ import { inTurn } from '../../storage/webhooks/completion-groups.js';
 import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
 
 export interface PaymentDependencies extends CompletionDependencies {
-  authentications: Pick<Authentications, 'expire' | 'getById'>;
+  authentications: Pick<Authentications, 'end' | 'getById'>;
   now: () => Date | Promise<Date>;
 }
 
@@ -27,7 +27,7 @@ export function createPaymentActivities(deps: PaymentDependencies) {
       // The clocks of Temporal and of this machine may differ.
       if (record.status !== 'closed' && remainingMs > 0) return remainingMs;
       await complete(org, async (tx) => {
-        const expired = await deps.authentications.expire(org, id, now, tx);
+        const expired = await deps.authentications.end(org, id, 'expired', now, tx);
         return expired ? endedDelivery(expired, now) : undefined;
       });
       return 0;

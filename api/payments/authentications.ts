@@ -6,8 +6,8 @@ import { createAuthenticationSchema, isAuthenticationId } from '../../domain/pay
 import { AUTHENTICATION_STATES } from '../../domain/payments/states.js';
 import type { AuthenticationRecord } from '../../storage/payments/authentications.js';
 import { endedDelivery } from '../../storage/payments/ended-delivery.js';
-import { isDuplicateKey } from '../../storage/transactions.js';
-import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { RateLimit } from '../../storage/rate-limits.js';
+import { inTransaction, isDuplicateKey } from '../../storage/transactions.js';
 import type { FirstSecret } from '../../storage/webhooks/signing-secrets.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
 import type { Dependencies } from '../dependencies.js';
@@ -97,11 +97,11 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
   ) =>
     paymentOperation(
       { summary, response: authenticationSchema, errors: ['AUTHENTICATION_NOT_FOUND'] },
-      async (ctx, { respond }) => {
+      async (ctx, { org, respond }) => {
         const now = deps.now();
-        const { org, id } = await countedId(ctx.state.principal.org, ctx.params.id!);
-        const record = await find(org, id, now);
-        if (!record) throw notFound();
+        const record = await forMerchant(deps.rateLimits.authentication, org, ctx.params.id!, (id) =>
+          find(org, id, now),
+        );
         respond(await describeAuthentication(authentications, record, now));
       },
     );
@@ -127,26 +127,30 @@ export function authenticationRoutes(deps: Dependencies): Router<RequestState> {
   }
 
   async function closeAndNotify(org: string, id: string, now: Date): Promise<AuthenticationRecord | null> {
-    let storedDelivery: DeliveryRecord | undefined;
-    const record = await authentications.close(org, id, now, async (closed, tx) => {
-      const delivery = endedDelivery(closed, now);
-      storedDelivery = delivery ? await deps.deliveries.add(delivery, tx) : undefined;
+    const { closed, added } = await inTransaction(deps.mongoClient, async (tx) => {
+      const record = await authentications.end(org, id, 'closed', now, tx);
+      const delivery = record && endedDelivery(record, now);
+      return { closed: record, added: await deps.deliveries.addAll(delivery ? [delivery] : [], tx) };
     });
-    if (storedDelivery) {
-      const delivery = storedDelivery;
-      await startOrDefer(log, 'delivery', { authentication_id: id }, () => starters.startDelivery(delivery));
-    }
-    return record;
-  }
-
-  /** @throws ServiceError AUTHENTICATION_NOT_FOUND for an unknown id, RATE_LIMITED */
-  async function countedId(org: string, id: string): Promise<{ org: string; id: string }> {
-    if (!isAuthenticationId(id)) throw notFound();
-    await countRequest(deps.rateLimits.authentication, 'merchant', org, id);
-    return { org, id };
+    await startOrDefer(log, 'delivery', { authentication_id: id }, () => starters.startDeliveries(added));
+    return closed ?? authentications.findForOrg(org, id, now);
   }
 }
 
-export function notFound(): ServiceError {
-  return new ServiceError('AUTHENTICATION_NOT_FOUND', 'There is no such authentication.');
+/**
+ * The authentication that a merchant's request is about.
+ * @param find reads or changes it
+ * @throws ServiceError AUTHENTICATION_NOT_FOUND, RATE_LIMITED
+ */
+export async function forMerchant(
+  limit: RateLimit | null,
+  org: string,
+  id: string,
+  find: (id: string) => Promise<AuthenticationRecord | null>,
+): Promise<AuthenticationRecord> {
+  const isKnown = isAuthenticationId(id);
+  if (isKnown) await countRequest(limit, 'merchant', org, id);
+  const record = isKnown ? await find(id) : null;
+  if (!record) throw new ServiceError('AUTHENTICATION_NOT_FOUND', 'There is no such authentication.');
+  return record;
 }

@@ -7,17 +7,18 @@ import {
   checkFingerprint,
   eligibilityCheckSchema,
   isAuthenticationId,
+  isClientSecret,
   nextAction,
   type SdkNextAction,
   statusAt,
 } from '../../domain/payments/authentications.js';
 import { type CardNetworks, type SentNames, withKnownNetworks } from '../../domain/payments/card-networks.js';
-import type { AuthenticationRecord, Authentications } from '../../storage/payments/authentications.js';
+import type { AuthenticationRecord } from '../../storage/payments/authentications.js';
 import type { Dependencies } from '../dependencies.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { countRequest, invalidCredentials, limitPaymentKey, requirePaymentKey } from './authenticate.js';
-import { notFound } from './authentications.js';
+import { forMerchant } from './authentications.js';
 import { paymentOperation } from './document.js';
 import { eligibilitySchema } from './responses.js';
 
@@ -70,13 +71,9 @@ export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState>
         errors: ['ELIGIBILITY_ALREADY_CHECKED'],
       },
       async (ctx, { org, body, respond }) => {
-        const id = ctx.params.id!;
-        const now = deps.now();
-        const authentication = await verify(org, id, body.client_secret, now);
-        respond({
-          authentication_id: id,
-          sdk_next_action: await submitCheck(authentications, authentication, body, ctx.state.sentNetworks ?? {}, now),
-        });
+        const authentication = await verify(org, ctx.params.id!, body.client_secret, deps.now());
+        const sdk_next_action = await submitCheck(authentication, body, ctx.state.sentNetworks ?? {});
+        respond({ authentication_id: authentication._id, sdk_next_action });
       },
     ),
   );
@@ -100,7 +97,7 @@ export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState>
         const { org, kind } = ctx.state.principal;
         const authentication =
           kind === 'payment_secret'
-            ? await findForMerchant(org, id, now)
+            ? await forMerchant(deps.rateLimits.authentication, org, id, () => authentications.findForOrg(org, id, now))
             : await verify(org, id, ctx.get('client-secret'), now);
         const action = actionOf(authentication, now);
         if (action === null) {
@@ -119,42 +116,33 @@ export function eligibilityCheckRoutes(deps: Dependencies): Router<RequestState>
    */
   async function verify(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord> {
     if (!isAuthenticationId(id)) throw invalidCredentials();
-    const authentication = await authentications.verify(org, id, clientSecret, now);
-    await countRequest(deps.rateLimits.authentication, authentication ? 'customer' : 'stranger', org, id);
-    if (!authentication) throw invalidCredentials();
-    return authentication;
-  }
-
-  /** @throws ServiceError AUTHENTICATION_NOT_FOUND, RATE_LIMITED */
-  async function findForMerchant(org: string, id: string, now: Date): Promise<AuthenticationRecord> {
-    if (!isAuthenticationId(id)) throw notFound();
-    await countRequest(deps.rateLimits.authentication, 'merchant', org, id);
     const authentication = await authentications.findForOrg(org, id, now);
-    if (!authentication) throw notFound();
+    const isCustomer = isClientSecret(clientSecret, authentication?.client_secret_hash);
+    await countRequest(deps.rateLimits.authentication, isCustomer ? 'customer' : 'stranger', org, id);
+    if (!authentication || !isCustomer) throw invalidCredentials();
     return authentication;
   }
-}
 
-/**
- * Records the first check. Submitted again, the same check returns the same action.
- * @throws ServiceError UNAUTHORIZED, ELIGIBILITY_ALREADY_CHECKED for other data than in the first check
- */
-async function submitCheck(
-  authentications: Authentications,
-  authentication: AuthenticationRecord,
-  { client_secret, eligibility_check_data }: z.output<typeof eligibilityCheckSchema>,
-  sent: SentNames,
-  now: Date,
-): Promise<SdkNextAction> {
-  const fingerprint = checkFingerprint(client_secret, eligibility_check_data);
-  const record = await authentications.check(authentication, { data: eligibility_check_data, sent }, fingerprint, now);
-  if (!record) throw invalidCredentials();
-  const action = actionOf(record, now);
-  if (action === 'deny' || (action !== null && record.check?.fingerprint === fingerprint)) return action;
-  throw new ServiceError(
-    'ELIGIBILITY_ALREADY_CHECKED',
-    'This authentication has already been checked with other data. Create a new authentication to check again.',
-  );
+  /**
+   * Records the first check. Submitted again, the same check returns the same action.
+   * @throws ServiceError UNAUTHORIZED, ELIGIBILITY_ALREADY_CHECKED for other data than in the first check
+   */
+  async function submitCheck(
+    authentication: AuthenticationRecord,
+    { client_secret, eligibility_check_data: data }: z.output<typeof eligibilityCheckSchema>,
+    sent: SentNames,
+  ): Promise<SdkNextAction> {
+    const now = deps.now();
+    const fingerprint = checkFingerprint(client_secret, data);
+    const record = await authentications.check(authentication, { data, sent }, fingerprint, now);
+    if (!record) throw invalidCredentials();
+    const action = actionOf(record, now);
+    if (action === 'deny' || (action !== null && record.check?.fingerprint === fingerprint)) return action;
+    throw new ServiceError(
+      'ELIGIBILITY_ALREADY_CHECKED',
+      'This authentication has already been checked with other data. Create a new authentication to check again.',
+    );
+  }
 }
 
 function actionOf(record: AuthenticationRecord, now: Date): SdkNextAction | null {

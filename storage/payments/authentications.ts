@@ -5,7 +5,6 @@ import {
   type AuthenticationTimes,
   type CreateAuthentication,
   type EligibilityCheckData,
-  isClientSecret,
   newClientSecret,
   type SdkNextAction,
   statusAt,
@@ -121,21 +120,11 @@ export function createAuthentications(
       tx?: ClientSession,
       also?: (tx: ClientSession) => Promise<void>,
     ): Promise<void> {
-      const insert = async (session?: ClientSession) => {
+      const insert = async (session: ClientSession) => {
         await authentications.forOrg(record.org).insertOne(record, { session });
+        await also?.(session);
       };
-      if (!also) return insert(tx);
-      const insertBoth = async (session: ClientSession) => {
-        await insert(session);
-        await also(session);
-      };
-      await inTransaction(mongoClient, insertBoth, tx);
-    },
-
-    /** @returns null when the id is unknown or another organisation's, or the secret is wrong */
-    async verify(org: string, id: string, clientSecret: string, now: Date): Promise<AuthenticationRecord | null> {
-      const record = await findForOrg(org, id, now);
-      return isClientSecret(clientSecret, record?.client_secret_hash) ? record : null;
+      await inTransaction(mongoClient, insert, tx);
     },
 
     /**
@@ -181,42 +170,25 @@ export function createAuthentications(
     },
 
     /**
-     * started | eligibility_checked -> closed; a closed or expired authentication does not change.
-     * @param closed writes in the transaction that closes it
-     * @returns the current authentication, or null when there is none
+     * started | eligibility_checked -> closed, before its time has passed, or expired, afterwards; in the transaction that stores the
+     * callback.
+     * @returns null when there is no such authentication, or it has ended before
      */
-    async close(
+    end(
       org: string,
       id: string,
+      status: 'closed' | 'expired',
       now: Date,
-      closed: (record: AuthenticationRecord, tx: ClientSession) => Promise<void>,
+      tx: ClientSession,
     ): Promise<AuthenticationRecord | null> {
-      const record = await inTransaction(mongoClient, async (tx) => {
-        const ended = await authentications
-          .forOrg(org)
-          .findOneAndUpdate(
-            { ...existing(id, now), ...open, expires_at: { $gt: now } },
-            { $set: { status: 'closed', closed_at: now } },
-            { session: tx },
-          );
-        if (ended) await closed(ended, tx);
-        return ended;
-      });
-      return record ?? findForOrg(org, id, now);
-    },
-
-    /**
-     * started | eligibility_checked -> expired, in the transaction that stores the callback.
-     * @returns null when it has ended before, or its time has not passed
-     */
-    expire(org: string, id: string, now: Date, tx: ClientSession): Promise<AuthenticationRecord | null> {
-      return authentications
-        .forOrg(org)
-        .findOneAndUpdate(
-          { _id: id, ...open, expires_at: { $lte: now } },
-          { $set: { status: 'expired' } },
-          { session: tx },
-        );
+      const [filter, change] =
+        status === 'closed'
+          ? [
+              { ...existing(id, now), expires_at: { $gt: now } },
+              { status, closed_at: now },
+            ]
+          : [{ _id: id, expires_at: { $lte: now } }, { status }];
+      return authentications.forOrg(org).findOneAndUpdate({ ...filter, ...open }, { $set: change }, { session: tx });
     },
 
     /** Authentications that are open after their time. */

@@ -134,11 +134,6 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
     insert,
     addAll,
 
-    /** Stores a delivery, in the transaction of the event. */
-    async add(delivery: NewDelivery, tx: ClientSession): Promise<DeliveryRecord> {
-      return (await addAll([delivery], tx))[0]!;
-    },
-
     getById(org: string, deliveryId: string): Promise<DeliveryRecord | null> {
       return deliveries.forOrg(org).findOne({ _id: deliveryId }, BY_ID);
     },
