@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
 import { createEndItems } from '../activities/content/end-items.js';
+import { createCompletion, inTurn } from '../activities/webhooks/completion.js';
 import { createSealer } from '../domain/sealing.js';
 import { DAY_MS } from '../domain/webhooks/delivery-policy.js';
 import { createExpiredUploads } from '../storage/ai-jobs/expired-uploads.js';
@@ -17,7 +18,6 @@ import { createOutdatedVersions } from '../storage/content/outdated-versions.js'
 import { createInterruptedNotifier } from '../storage/content/removed-items.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { inTransaction } from '../storage/transactions.js';
-import { createCompletionGroups, inTurn } from '../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { createOrganisationSecrets } from '../storage/webhooks/signing-secrets.js';
@@ -99,11 +99,12 @@ describe('a process whose clock is wrong', () => {
   });
 
   test('completes work at the time of the database: its delivery is due, and a review of a crew begins', async () => {
-    const commit = createCompletionGroups({ ...collections, deliveries: createDeliveries(collections) }, inTurn);
+    const starters = { startDelivery: async () => undefined };
+    const complete = createCompletion({ ...collections, deliveries: createDeliveries(collections), starters }, inTurn);
     const before = collections.now();
     shiftClock(HOUR_MS);
     let completedAt = new Date();
-    await commit('clock', async (_, now) => {
+    await complete('clock', async (_, now) => {
       completedAt = now;
       return null;
     });

@@ -1,8 +1,7 @@
 import type { AuthenticationRef } from '../../domain/payments/workflow-contract.js';
 import type { Authentications } from '../../storage/payments/authentications.js';
 import { endedDelivery } from '../../storage/payments/ended-delivery.js';
-import { inTurn } from '../../storage/webhooks/completion-groups.js';
-import { type CompletionDependencies, createCompletion } from '../webhooks/completion.js';
+import { type CompletionDependencies, createCompletion, inTurn } from '../webhooks/completion.js';
 
 export interface PaymentDependencies extends CompletionDependencies {
   authentications: Pick<Authentications, 'end' | 'getById'>;

@@ -1,10 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { createCompletion } from '../../activities/webhooks/completion.js';
+import { createCompletion, inTurn } from '../../activities/webhooks/completion.js';
 import { newDeliveryId } from '../../domain/ids.js';
 import { createLoadSwitch } from '../../domain/webhooks/load-switch.js';
 import { inTransaction } from '../../storage/transactions.js';
-import { inTurn } from '../../storage/webhooks/completion-groups.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import type { NewDelivery } from '../../storage/webhooks/new-delivery.js';
 import { createStarters } from '../../temporal/starters.js';

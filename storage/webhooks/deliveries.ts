@@ -109,30 +109,18 @@ function supersede({ doc_id, event_type, payload }: DeliveryRecord): RecordUpdat
  * @param loadSwitch decides which new deliveries have a workflow from the start
  */
 export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitch: LoadSwitch = createLoadSwitch()) {
-  /** @returns the records of new deliveries of one event, or of several that happen together */
-  const prepare = (added: readonly NewDelivery[]): DeliveryRecord[] => {
-    const workflows = loadSwitch(added.length);
-    return added.map((delivery, n) => pendingDelivery(delivery, workflows[n]!));
-  };
-  /** Stores records of one organisation in the transaction of their events. */
-  const insert = async (records: readonly DeliveryRecord[], tx: ClientSession): Promise<void> => {
-    if (records.length === 0) return;
-    const own = deliveries.forOrg(records[0]!.org);
-    await own.insertMany(records, { session: tx });
-    const replacing = records.filter(({ payload }) => payload !== null && payload.version > 1);
-    if (replacing.length > 0) await own.updateEach(replacing.map(supersede), { session: tx, ordered: false });
-  };
-  /** Stores the deliveries of one transaction. */
-  const addAll = async (added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> => {
-    const records = prepare(added);
-    await insert(records, tx);
-    return records;
-  };
-
   return {
-    prepare,
-    insert,
-    addAll,
+    /** Stores the deliveries of one transaction, which are of one organisation. */
+    async addAll(added: readonly NewDelivery[], tx: ClientSession): Promise<DeliveryRecord[]> {
+      if (added.length === 0) return [];
+      const workflows = loadSwitch(added.length);
+      const records = added.map((delivery, n) => pendingDelivery(delivery, workflows[n]!));
+      const own = deliveries.forOrg(records[0]!.org);
+      await own.insertMany(records, { session: tx });
+      const replacing = records.filter(({ payload }) => payload !== null && payload.version > 1);
+      if (replacing.length > 0) await own.updateEach(replacing.map(supersede), { session: tx, ordered: false });
+      return records;
+    },
 
     getById(org: string, deliveryId: string): Promise<DeliveryRecord | null> {
       return deliveries.forOrg(org).findOne({ _id: deliveryId }, BY_ID);
@@ -145,7 +133,10 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
     /** @returns those of these deliveries that no attempt has been made at */
     listUnattemptedByKeys(org: string, dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
       const filter = { dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
-      return deliveries.forOrg(org).find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX }).toArray();
+      return deliveries
+        .forOrg(org)
+        .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
+        .toArray();
     },
 
     /** Records that the workflow of a finished delivery has seen its end. */

@@ -18,6 +18,8 @@ export type NewDelivery = Pick<
   '_id' | 'org' | 'dedupe_key' | 'event_type' | 'doc_id' | 'crew' | 'message' | 'signing_key'
 > &
   Partial<Pick<DeliveryRecord, 'payload' | 'indexing_status'>> & {
+    /** Null: none; absent: the trace of the running code. */
+    trace?: string | null;
     /** Required with a message. Absent when the receiver is the organisation's registration. */
     url?: string;
     now: Date;
@@ -33,14 +35,16 @@ function receiverKey(org: string, url: string): string {
 }
 
 /** @returns the record of a new delivery: pending, and due at once */
-export function pendingDelivery({ now, url, ...delivery }: NewDelivery, has_workflow: boolean): DeliveryRecord {
-  const trace = currentTraceparent();
+export function pendingDelivery(
+  { now, url, trace = currentTraceparent() ?? null, ...delivery }: NewDelivery,
+  has_workflow: boolean,
+): DeliveryRecord {
   return {
     indexing_status: null,
     payload: null,
     ...delivery,
     receiver: url === undefined ? delivery.org : receiverKey(delivery.org, url),
-    ...(trace === undefined ? {} : { trace }),
+    ...(trace === null ? {} : { trace }),
     status: 'pending',
     attempts: 0,
     failures: 0,

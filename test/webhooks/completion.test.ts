@@ -1,18 +1,26 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { context, propagation } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import type { ClientSession } from 'mongodb';
+import { type CompletionWrite, createCompletion, inTurn } from '../../activities/webhooks/completion.js';
 import { newDeliveryId } from '../../domain/ids.js';
-import { type CompletionWrite, createCompletionGroups, inTurn } from '../../storage/webhooks/completion-groups.js';
-import { createDeliveries } from '../../storage/webhooks/deliveries.js';
+import { contextOf } from '../../domain/trace-context.js';
+import { createDeliveries, type DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { NewDelivery } from '../../storage/webhooks/new-delivery.js';
 import { collectionsDuringTests } from '../support/during-tests.js';
 import { databaseBeside, sharedProduct } from '../support/product.js';
 
 describe('completions', () => {
-  let commit: ReturnType<typeof createCompletionGroups<CompletionWrite>>;
+  let complete: ReturnType<typeof createCompletion<CompletionWrite>>;
+  let started: Pick<DeliveryRecord, '_id'>[];
   const collections = collectionsDuringTests(databaseBeside(sharedProduct().mongodbUri, 'completion-groups'));
   beforeAll(async () => {
-    commit = createCompletionGroups({ ...collections, deliveries: createDeliveries(collections) }, inTurn);
+    const starters = { startDelivery: async (delivery: Pick<DeliveryRecord, '_id'>) => void started.push(delivery) };
+    complete = createCompletion({ ...collections, deliveries: createDeliveries(collections), starters }, inTurn);
+  });
+  beforeEach(() => {
+    started = [];
   });
 
   function newDelivery(dedupe_key: string = newDeliveryId(new Date())): NewDelivery {
@@ -26,18 +34,18 @@ describe('completions', () => {
   }
   const stored = (keys: readonly string[]) => collections.deliveries.countDocuments({ dedupe_key: { $in: [...keys] } });
 
-  /** Commits these while two transactions run, and so together. */
-  async function commitTogether(writes: readonly CompletionWrite[]) {
-    let release: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const running = [1, 2].map(() => commit('groups', () => held.then(() => null)));
-    const committed = writes.map((write) => commit('groups', write));
-    release();
-    expect(await Promise.all(running)).toEqual([null, null]);
-    return Promise.allSettled(committed);
+  /** Completes these while others of these organisations are being committed. */
+  async function whileBusy(orgs: readonly string[], completeThese: () => Promise<boolean>[]) {
+    const held = Promise.withResolvers<null>();
+    const running = orgs.map((org) => complete(org, () => held.promise));
+    const completed = completeThese();
+    held.resolve(null);
+    await Promise.all(running);
+    return Promise.allSettled(completed);
   }
+
+  const completeTogether = (writes: readonly CompletionWrite[]) =>
+    whileBusy(['groups'], () => writes.map((write) => complete('groups', write)));
 
   test('that arrive while others are committed share one transaction, each with its own result', async () => {
     const sessions = new Set<ClientSession>();
@@ -46,12 +54,15 @@ describe('completions', () => {
       sessions.add(tx);
       return delivery;
     });
-    const results = await commitTogether([...withDelivery, async () => null, async () => undefined]);
+    const results = await completeTogether([...withDelivery, async () => null, async () => undefined]);
     expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual([
-      ...deliveries.map(({ _id }) => expect.objectContaining({ _id, status: 'pending', has_workflow: true })),
-      null,
-      undefined,
+      ...deliveries.map(() => true),
+      true,
+      false,
     ]);
+    expect(started).toEqual(
+      deliveries.map(({ _id }) => expect.objectContaining({ _id, status: 'pending', has_workflow: true })),
+    );
     expect(sessions.size).toBe(1);
     expect(await stored(deliveries.map(({ dedupe_key }) => dedupe_key))).toBe(8);
   });
@@ -65,23 +76,16 @@ describe('completions', () => {
         return null;
       },
     }));
-    let release: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const running = [1, 2].map(() => commit('groups', () => held.then(() => null)));
-    const committed = writes.map(({ org, write }) => commit(org, write));
-    release();
-    await Promise.all([...running, ...committed]);
-    expect([...sessions.values()].map((orgs) => [...orgs])).toEqual([['a'], ['b'], ['c']]);
+    await whileBusy(['a', 'b', 'c'], () => writes.map(({ org, write }) => complete(org, write)));
+    expect([...sessions.values()].map((orgs) => [...orgs]).sort()).toEqual([['a'], ['b'], ['c']]);
   });
 
   test('that fail harm only themselves', async () => {
     const [taken, ...others] = Array.from({ length: 4 }, () => newDelivery());
-    await commit('groups', async () => taken!);
+    await complete('groups', async () => taken!);
     const deliveries = [...others, newDelivery(taken!.dedupe_key)];
     const failing = async () => Promise.reject(new Error('no such work'));
-    const results = await commitTogether([failing, ...deliveries.map((delivery) => async () => delivery)]);
+    const results = await completeTogether([failing, ...deliveries.map((delivery) => async () => delivery)]);
     expect(results.map(({ status }) => status)).toEqual([
       'rejected',
       'fulfilled',
@@ -106,24 +110,25 @@ describe('completions', () => {
       return null;
     };
     const delivery = newDelivery();
-    const results = await commitTogether([conflicting, async () => delivery]);
+    const results = await completeTogether([conflicting, async () => delivery]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
     expect(runs).toBe(2);
     expect(await counters.findOne({ _id: 1 })).toMatchObject({ count: 11 });
     expect(await stored([delivery.dedupe_key])).toBe(1);
   });
 
-  test('prepare each delivery in the context of its own work', async () => {
-    const work = new AsyncLocalStorage<number>();
-    const seen: (number | undefined)[] = [];
-    const deliveries = createDeliveries(collections);
-    const prepare: typeof deliveries.prepare = (added) => {
-      seen.push(work.getStore());
-      return deliveries.prepare(added);
-    };
-    const commitSeen = createCompletionGroups({ ...collections, deliveries: { ...deliveries, prepare } }, inTurn);
-    const write = async () => newDelivery();
-    await Promise.all([0, 1, 2, 3, 4, 5].map((n) => work.run(n, () => commitSeen('groups', write))));
-    expect(seen.sort()).toEqual([0, 1, 2, 3, 4, 5]);
+  test('keep the trace of their own work', async () => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+    try {
+      const traces = [1, 2, 3, 4, 5, 6].map((n) => `00-${String(n).padStart(32, '0')}-b7ad6b7169203331-01`);
+      await Promise.all(
+        traces.map((trace) => context.with(contextOf(trace), () => complete('groups', async () => newDelivery()))),
+      );
+      expect(started).toEqual(traces.map((trace) => expect.objectContaining({ trace })));
+    } finally {
+      context.disable();
+      propagation.disable();
+    }
   });
 });
