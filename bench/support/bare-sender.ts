@@ -1,11 +1,10 @@
 /** A process that sends deliveries with MongoDB and an HTTP client only; `bare-drain.ts` starts it. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Collection, type Filter, MongoClient } from 'mongodb';
+import { type Collection, type Filter, MongoClient, type UpdateFilter } from 'mongodb';
 import { Agent, request } from 'undici';
 import { QUEUE_INDEX } from '../../storage/indexes.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
-import { outcomeUpdate } from '../../storage/webhooks/outcome-updates.js';
 
 const BATCH = 100;
 const CLAIM_MS = 30_000;
@@ -47,11 +46,7 @@ async function sendBatch(): Promise<number> {
     batch.map((delivery, n) => ({
       updateOne: {
         filter: { _id: delivery._id, claim },
-        update: outcomeUpdate(
-          { claimed: { ...delivery, claim }, recorded: delivered(statuses[n]!, now, end), has_workflow: false },
-          end,
-          RETENTION_MS,
-        ),
+        update: delivered(statuses[n]!, now, end),
       },
     })),
     { ordered: false },
@@ -66,8 +61,11 @@ async function send(body: string): Promise<number> {
   return response.statusCode;
 }
 
-function delivered(status_code: number, at: Date, end: Date) {
+function delivered(status_code: number, at: Date, end: Date): UpdateFilter<DeliveryRecord> {
   const entry = { at, status_code, duration_ms: end.getTime() - at.getTime(), error: null, answer: '' };
-  const recorded = { url, entry, next_attempt_at: null, error_code: null, error_message: null };
-  return { ...recorded, status: 'delivered' as const, sent: true };
+  const expires_at = new Date(end.getTime() + RETENTION_MS);
+  return {
+    $set: { status: 'delivered', next_attempt_at: null, expires_at, url, updated_at: end },
+    $push: { attempt_log: entry },
+  };
 }

@@ -1,4 +1,4 @@
-import type { Document, UpdateFilter } from 'mongodb';
+import type { Document } from 'mongodb';
 import type { DeliveryState } from '../../domain/webhooks/states.js';
 import type { Update } from '../bulk-update.js';
 import { BY_ID } from '../queries.js';
@@ -41,59 +41,45 @@ export const claimFilter = ({ _id, org, claim }: DeliveryRecord) => ({
  * @param retentionMs how long a finished delivery is kept
  */
 export function outcomeUpdates(outcomes: readonly Outcome[], now: Date, retentionMs: number): Update[] {
-  const groups = Map.groupBy<unknown, Outcome>(outcomes, (outcome) => {
-    const { claimed, recorded } = outcome;
-    const isShared = recorded.status === 'delivered' && recorded.sent;
-    return isShared ? JSON.stringify([claimed.org, claimed.claim, recorded.url]) : outcome;
-  });
-  return [...groups.values()].map((group) =>
-    group.length === 1 ? single(group[0]!, now, retentionMs) : deliveredTogether(group, now, retentionMs),
+  const expires_at = new Date(now.getTime() + retentionMs);
+  const isDelivered = ({ recorded }: Outcome) => recorded.status === 'delivered';
+  const delivered = Map.groupBy(outcomes.filter(isDelivered), ({ claimed, recorded }) =>
+    JSON.stringify([claimed.org, claimed.claim, recorded.url]),
   );
+  return [
+    ...[...delivered.values()].map((group) => deliveredTogether(group, now, expires_at)),
+    ...outcomes.filter((outcome) => !isDelivered(outcome)).map((outcome) => notDelivered(outcome, now, expires_at)),
+  ];
 }
 
-function single(outcome: Outcome, now: Date, retentionMs: number): Update {
-  return { q: claimFilter(outcome.claimed), u: outcomeUpdate(outcome, now, retentionMs), ...BY_ID };
-}
-
-/** sweeping -> delivered | failed | permanently_failed. */
-export function outcomeUpdate(
-  { claimed, recorded, has_workflow }: Outcome,
-  now: Date,
-  retentionMs: number,
-): UpdateFilter<DeliveryRecord> {
-  const { status, sent, next_attempt_at, entry } = recorded;
-  const failures = status === 'delivered' || isExtraAttempt(claimed) ? 0 : 1;
-  const changed: Partial<DeliveryRecord> = {
-    automatic_attempt_at: null,
-    url: recorded.url,
-    error_code: recorded.error_code,
-    error_message: recorded.error_message,
-    has_workflow,
-    check_at: checkAt(status, has_workflow, next_attempt_at ?? now),
-  };
+/** sweeping -> failed | permanently_failed. */
+function notDelivered({ claimed, recorded, has_workflow }: Outcome, now: Date, expires_at: Date): Update {
+  const { status, url, next_attempt_at, error_code, error_message, sent, entry } = recorded;
   return {
-    $set: {
-      status,
-      next_attempt_at,
-      expires_at: next_attempt_at === null ? new Date(now.getTime() + retentionMs) : null,
-      // MongoDB parses and compares each field, and the holder of the claim knows which of them are different.
-      ...Object.fromEntries(
-        Object.entries(changed).filter(([name, value]) => (claimed[name as keyof DeliveryRecord] ?? null) !== value),
-      ),
-      updated_at: now,
+    q: claimFilter(claimed),
+    u: {
+      $set: {
+        status,
+        url,
+        next_attempt_at,
+        error_code,
+        error_message,
+        has_workflow,
+        automatic_attempt_at: null,
+        // A workflow that must still run, or must still show that its delivery has failed permanently, is checked.
+        check_at: has_workflow ? (next_attempt_at ?? now) : null,
+        expires_at: next_attempt_at === null ? expires_at : null,
+        updated_at: now,
+      },
+      $inc: { failures: isExtraAttempt(claimed) ? 0 : 1, attempts: sent ? 0 : -1 },
+      $push: { attempt_log: { $each: [entry], $slice: -MAX_LOGGED_ATTEMPTS } },
     },
-    ...(failures === 0 && sent ? {} : { $inc: { failures, attempts: sent ? 0 : -1 } }),
-    $push: { attempt_log: { $each: [entry], $slice: -MAX_LOGGED_ATTEMPTS } },
+    ...BY_ID,
   };
 }
 
-/** A workflow that must still run, or must still show that its delivery has failed permanently, is checked. */
-function checkAt(status: DeliveryState, has_workflow: boolean, at: Date): Date | null {
-  return has_workflow && status !== 'delivered' ? at : null;
-}
-
-/** @param group deliveries of one claim that were delivered to one URL */
-function deliveredTogether(group: readonly Outcome[], now: Date, retentionMs: number): Update {
+/** sweeping -> delivered. @param group deliveries of one claim that were delivered to one URL */
+function deliveredTogether(group: readonly Outcome[], now: Date, expires_at: Date): Update {
   const ids = group.map(({ claimed }) => claimed._id);
   const { claimed, recorded } = group[0]!;
   // Each in a list of its own, as the log takes it.
@@ -106,7 +92,7 @@ function deliveredTogether(group: readonly Outcome[], now: Date, retentionMs: nu
         $set: {
           status: 'delivered',
           next_attempt_at: null,
-          expires_at: new Date(now.getTime() + retentionMs),
+          expires_at,
           automatic_attempt_at: null,
           error_code: null,
           error_message: null,
