@@ -6,9 +6,6 @@ import { ownedBy, PRIORITIES, type StartOptions, type WorkflowStarter } from '..
 /** What starting its workflow needs of a delivery. */
 type StartedDelivery = Pick<DeliveryRecord, '_id' | 'org' | 'doc_id' | 'event_type' | 'payload' | 'has_workflow'>;
 
-/** Workflow starts in progress for one call. */
-const STARTS_AT_A_TIME = 10;
-
 export type DeliveryStarters = ReturnType<typeof createDeliveryStarters>;
 
 /** Starts and signals the workflows of deliveries. */
@@ -20,11 +17,9 @@ export function createDeliveryStarters({ start, signalWithStart }: WorkflowStart
   return {
     startDelivery,
 
-    /** Starts several deliveries, some at a time. Rejects with the first error. */
+    /** Starts several deliveries, of which only some have a workflow (`load-switch.ts`). Rejects with the first error. */
     async startDeliveries(deliveries: readonly StartedDelivery[]): Promise<void> {
-      for (let from = 0; from < deliveries.length; from += STARTS_AT_A_TIME) {
-        await Promise.all(deliveries.slice(from, from + STARTS_AT_A_TIME).map(startDelivery));
-      }
+      await Promise.all(deliveries.map(startDelivery));
     },
 
     /** Starts the workflow of a delivery that has failed without, for the time when it is due. */
