@@ -1,9 +1,10 @@
-import { Readable } from 'node:stream';
+import { once } from 'node:events';
+import { PassThrough, type Readable } from 'node:stream';
 
 /** Bytes that may wait for a client. A client that reads too slowly for its events is disconnected. */
 const MAX_WAITING_BYTES = 256 * 1024;
-/** Bytes that may wait while earlier events are read, which can wait too. */
-const PAUSE_BYTES = 32 * 1024;
+/** Bytes that may wait on each side of the stream while earlier events are read, which can wait too. */
+const PAUSE_BYTES = 16 * 1024;
 
 export interface Sink {
   readonly stream: Readable;
@@ -20,33 +21,21 @@ export interface Sink {
  * @param onWrite is called for each text that is sent
  */
 export function createSink(onOverflow: () => void, onWrite: () => void): Sink {
-  let wake = () => {};
-  const stream = new Readable({ read: () => wake(), highWaterMark: PAUSE_BYTES });
-  let ended = false;
+  const stream = new PassThrough({ highWaterMark: PAUSE_BYTES });
   return {
     stream,
     write(text) {
-      if (ended) return;
-      stream.push(text);
+      if (!stream.writable) return;
+      stream.write(text);
       onWrite();
-      if (stream.readableLength <= MAX_WAITING_BYTES) return;
-      ended = true;
+      if (stream.writableLength + stream.readableLength <= MAX_WAITING_BYTES) return;
+      stream.destroy();
       onOverflow();
     },
     async drained(signal) {
-      while (stream.readableLength > PAUSE_BYTES && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          wake = () => {
-            signal.removeEventListener('abort', wake);
-            resolve();
-          };
-          signal.addEventListener('abort', wake, { once: true });
-        });
-      }
+      // The reason for which the wait ends early is known to who has aborted it.
+      if (stream.writableNeedDrain) await once(stream, 'drain', { signal }).catch(() => undefined);
     },
-    end() {
-      if (!ended) stream.push(null);
-      ended = true;
-    },
+    end: () => void stream.end(),
   };
 }
