@@ -1,6 +1,6 @@
 import { MongoError } from 'mongodb';
 import type { Logger } from 'pino';
-import type { OutboundClient, OutboundResponse } from '../../domain/outbound.js';
+import type { OutboundClient } from '../../domain/outbound.js';
 import { type AttemptResult, judgeAttempt } from '../../domain/webhooks/delivery-policy.js';
 import type { AttemptEntry, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RecordedAttempt } from '../../storage/webhooks/outcome-updates.js';
@@ -37,7 +37,12 @@ export interface Attempt {
 }
 
 /** The receiver's response, or the error when there is none. */
-type Outcome = OutboundResponse | { error: string; code: string };
+interface Answer {
+  result: AttemptResult;
+  /** `HTTP_503`, or the code of the connection error. */
+  code: string;
+  logged: Pick<AttemptEntry, 'status_code' | 'error' | 'answer'>;
+}
 
 /** Makes one attempt at a claimed delivery. No request is sent when the callback cannot be built. */
 export function createAttempt({ outbound, log, random, now }: AttemptDependencies) {
@@ -45,17 +50,17 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     const at = await now();
     const request = await prepare(claimed, callback);
     if ('error_code' in request) return { recorded: unsent(claimed, callback, request, at) };
-    const { outcome, duration_ms } = await sendInTime(claimed, callback, request).finally(() => request.release?.());
-    const { verdict, next_attempt_at } = judge(claimed, callback, resultOf(outcome), await now());
+    const { answer, duration_ms } = await sendInTime(claimed, callback, request).finally(() => request.release?.());
+    const { verdict, next_attempt_at } = judge(claimed, callback, answer.result, await now());
     return {
       request,
       recorded: {
         status: verdict.state,
         sent: true,
         url: request.url,
-        entry: { at, duration_ms, ...entryOf(outcome) },
+        entry: { at, duration_ms, ...answer.logged },
         next_attempt_at,
-        error_code: verdict.state === 'delivered' ? null : errorCode(outcome),
+        error_code: verdict.state === 'delivered' ? null : answer.code,
         error_message: verdict.state === 'delivered' ? null : verdict.reason,
       },
     };
@@ -65,8 +70,8 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     if ((await now()).getTime() + timeoutMs > claimed.next_attempt_at!.getTime())
       throw new AttemptNotSent('the claim would not outlive the attempt');
     const started = performance.now();
-    const outcome = await inDeliverySpan(claimed, () => send(request, timeoutMs));
-    return { outcome, duration_ms: Math.round(performance.now() - started) };
+    const answer = await inDeliverySpan(claimed, () => send(request, timeoutMs));
+    return { answer, duration_ms: Math.round(performance.now() - started) };
   }
 
   function unsent(
@@ -102,31 +107,25 @@ export function createAttempt({ outbound, log, random, now }: AttemptDependencie
     }
   }
 
-  async function send({ url, headers, body }: CallbackRequest, timeoutMs: number): Promise<Outcome> {
+  async function send({ url, headers, body }: CallbackRequest, timeoutMs: number): Promise<Answer> {
     try {
       const limits = { timeoutMs, maxResponseBytes: MAX_RESPONSE_BYTES, excerpt: true };
-      return await outbound.send({ method: 'POST', url, headers, body, ...limits });
+      const response = await outbound.send({ method: 'POST', url, headers, body, ...limits });
+      const { status } = response;
+      return {
+        result: { status, retryAfter: response.headers['retry-after'] },
+        code: `HTTP_${status}`,
+        logged: { status_code: status, error: null, answer: response.body.toString('utf8') },
+      };
     } catch (error) {
       const { name, code, message } = error as Error & { code?: string };
       // This process is stopping, so the receiver is not to blame.
       if (code === 'ECANCELED') throw new AttemptCancelled();
-      return { error: message, code: code ?? name };
+      return {
+        result: { error: message },
+        code: code ?? name,
+        logged: { status_code: null, error: message, answer: null },
+      };
     }
   }
-}
-
-function resultOf(outcome: Outcome): AttemptResult {
-  if ('error' in outcome) return { error: outcome.error };
-  return { status: outcome.status, retryAfter: outcome.headers['retry-after'] };
-}
-
-/** The attempt log's entry. */
-function entryOf(outcome: Outcome): Pick<AttemptEntry, 'status_code' | 'error' | 'answer'> {
-  if ('error' in outcome) return { status_code: null, error: outcome.error, answer: null };
-  return { status_code: outcome.status, error: null, answer: outcome.body.toString('utf8') };
-}
-
-/** @returns `HTTP_503`, or the code of the connection error */
-function errorCode(outcome: Outcome): string {
-  return 'status' in outcome ? `HTTP_${outcome.status}` : outcome.code;
 }
