@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { DeliveryPolicy } from '../../domain/webhooks/delivery-policy.js';
 import { webhookHeaders } from '../../domain/webhooks/headers.js';
 import { addFailure, isSustained } from '../../domain/webhooks/registrations.js';
-import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { RegistrationRecord, Registrations } from '../../storage/webhooks/registrations.js';
 import type { Callback } from './callback.js';
 import type { FailureNotices } from './operator-callback.js';
@@ -18,42 +17,38 @@ export interface IndexingCallbackDependencies {
 
 /** Webhooks of the content service, sent to the organisation's registration and signed with its secret. */
 export function createIndexingCallback(deps: IndexingCallbackDependencies): Callback {
-  const { registrations, disableAfterMs } = deps;
-  const find = (org: string) => registrations.findForOrg(org);
-  const open = (registration: RegistrationRecord) => ({
-    headers: registrations.openHeaders(registration),
-    secrets: registrations.openSecrets(registration),
-  });
-  // A batch reads each registration once, and opens its secrets and headers once.
-  return { ...callbackWith(find, open), forBatch: () => callbackWith(once(find), once(open)) };
-
-  function callbackWith(findFor: typeof find, opened: typeof open): Callback {
-    return {
-      policy: deps.policy,
-      async prepare(delivery: DeliveryRecord) {
-        if (delivery.superseded) {
-          return { error_code: 'SUPERSEDED', error_message: 'A later version of the item has been announced.' };
-        }
-        const registration = await findFor(delivery.org);
-        if (!registration) {
-          return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
-        }
-        if (registration.disabled_at) {
-          return { error_code: 'WEBHOOK_DISABLED', error_message: 'The webhook was disabled; register it again.' };
-        }
-        const payload = delivery.payload!;
-        const body = Buffer.from(JSON.stringify(payload));
-        const { headers, secrets } = opened(registration);
-        return {
-          url: registration.url,
-          headers: { ...headers, ...webhookHeaders(payload, body, secrets, new Date()) },
-          body,
-          attempted: (delivered, now) => trackFailures(registration, delivered, now),
-          receiver: registration,
-        };
-      },
-    };
-  }
+  const { registrations, policy, disableAfterMs } = deps;
+  return {
+    policy,
+    async prepare(delivery) {
+      if (delivery.superseded) {
+        return { error_code: 'SUPERSEDED', error_message: 'A later version of the item has been announced.' };
+      }
+      const registration = await registrations.findForOrg(delivery.org);
+      if (!registration) {
+        return { error_code: 'WEBHOOK_NOT_FOUND', error_message: 'No webhook is registered any more.' };
+      }
+      if (registration.disabled_at) {
+        return { error_code: 'WEBHOOK_DISABLED', error_message: 'The webhook was disabled; register it again.' };
+      }
+      const payload = delivery.payload!;
+      const body = Buffer.from(JSON.stringify(payload));
+      const signed = webhookHeaders(payload, body, registrations.openSecrets(registration), new Date());
+      return {
+        url: registration.url,
+        headers: { ...registrations.openHeaders(registration), ...signed },
+        body,
+        attempted: (delivered, now) => trackFailures(registration, delivered, now),
+        receiver: registration,
+      };
+    },
+    /** Reads each registration once, and opens its secrets and headers once. */
+    forBatch() {
+      const { findForOrg, openSecrets, openHeaders } = registrations;
+      const read = { findForOrg: once(findForOrg), openSecrets: once(openSecrets), openHeaders: once(openHeaders) };
+      return createIndexingCallback({ ...deps, registrations: { ...registrations, ...read } });
+    },
+  };
 
   /** Disables a registration that fails for too long. Writes at most once an hour while it fails. */
   async function trackFailures(registration: RegistrationRecord, delivered: boolean, now: Date): Promise<void> {
