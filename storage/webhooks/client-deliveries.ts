@@ -58,7 +58,7 @@ export function createClientDeliveries({ deliveries }: Access<'deliveries'>) {
     /** @returns one page, newest first, without bodies and attempts */
     list(scope: DeliveryScope, filter: DeliveryFilter, page: PageQuery): Promise<DeliveryRecord[]> {
       // An absent filter is the list of all values, so that one index serves every combination.
-      const matches = { status: { $in: DELIVERY_STATES }, ...matching(scope, filter) };
+      const matches = { ...matching(scope, filter), status: filter.status ?? { $in: DELIVERY_STATES } };
       return newestFirst(deliveries.forOrg(scope.org), matches, page).project<DeliveryRecord>(SUMMARY).toArray();
     },
 
@@ -118,27 +118,23 @@ export function createClientDeliveries({ deliveries }: Access<'deliveries'>) {
 }
 
 function retryable(scope: DeliveryScope, filter: DeliveryFilter = {}): OwnFilter<DeliveryRecord> {
-  const { status, ...others } = filter;
-  const states = RETRYABLE_DELIVERY_STATES.filter((state) => status === undefined || state === status);
-  return { ...matching(scope, others), status: { $in: [...states] } };
+  const states = RETRYABLE_DELIVERY_STATES.filter((state) => filter.status === undefined || state === filter.status);
+  return { ...matching(scope, filter), status: { $in: [...states] } };
 }
 
+/** All that a scope and a filter say, except for the state. MongoDB's driver leaves out what is undefined. */
 function matching({ events, crew }: DeliveryScope, filter: DeliveryFilter = {}): OwnFilter<DeliveryRecord> {
-  const { status, doc_id, database, collection, error_code, item_error_code, from, to } = filter;
-  const fields = {
+  const { doc_id, database, collection, error_code, item_error_code, from, to } = filter;
+  return {
     event_type: events.length === 1 ? events[0] : { $in: [...events] },
     crew,
-    status,
     doc_id,
     'payload.database': database,
     'payload.collection': collection,
     error_code,
     'payload.error_code': item_error_code,
     ...createdBetween(from, to),
-  };
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as OwnFilter<DeliveryRecord>;
+  } as OwnFilter<DeliveryRecord>;
 }
 
 /** A period as a range of creation times, and as a range of ids, which an index serves. */
