@@ -1,20 +1,39 @@
 import type { Middleware } from 'koa';
-import type { KeyKind } from '../domain/api-keys.js';
+import type { KeyKind, Principal } from '../domain/api-keys.js';
 import { ServiceError } from '../domain/errors.js';
 import type { ApiKeys } from '../storage/api-keys.js';
-import type { RequestState } from './request-context.js';
+import type { RequestContext, RequestState } from './request-context.js';
+
+/** Headers that may have a key: `Authorization: Bearer <key>`, or `api-key: <key>`. */
+const KEY_IN = { Authorization: /^Bearer ([\w-]{20,200})$/i, 'api-key': /^([\w-]{20,200})$/ };
+
+/** @returns null for a key that is missing, unknown, expired or revoked */
+export async function findPrincipal(
+  ctx: RequestContext,
+  keys: Pick<ApiKeys, 'authenticate'>,
+  header: keyof typeof KEY_IN,
+): Promise<Principal | null> {
+  const key = KEY_IN[header].exec(ctx.get(header))?.[1];
+  return key === undefined ? null : keys.authenticate(key);
+}
 
 /**
- * Requires `Authorization: Bearer <key>` with a key of one of these kinds.
+ * Requires a key of one of these kinds.
+ * @param header that has the key
  * @throws ServiceError UNAUTHORIZED, or FORBIDDEN for a valid key of another kind
  */
-export function authenticate(keys: Pick<ApiKeys, 'authenticate'>, kinds: readonly KeyKind[]): Middleware<RequestState> {
+export function authenticate(
+  keys: Pick<ApiKeys, 'authenticate'>,
+  kinds: readonly KeyKind[],
+  header: keyof typeof KEY_IN = 'Authorization',
+): Middleware<RequestState> {
+  const isBearer = header === 'Authorization';
   return async (ctx, next) => {
-    const key = /^Bearer ([\w-]{20,200})$/i.exec(ctx.get('Authorization'))?.[1];
-    const principal = key === undefined ? null : await keys.authenticate(key);
+    const principal = await findPrincipal(ctx, keys, header);
     if (!principal) {
-      ctx.set('WWW-Authenticate', 'Bearer');
-      throw new ServiceError('UNAUTHORIZED', 'The API key is missing, unknown, expired or revoked.');
+      if (isBearer) ctx.set('WWW-Authenticate', 'Bearer');
+      const name = isBearer ? 'API key' : header;
+      throw new ServiceError('UNAUTHORIZED', `The ${name} is missing, unknown, expired or revoked.`);
     }
     if (!kinds.includes(principal.kind)) {
       throw new ServiceError(

@@ -1,31 +1,10 @@
 import type { Middleware } from 'koa';
-import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
 import type { ApiKeys } from '../../storage/api-keys.js';
 import type { RateLimit } from '../../storage/rate-limits.js';
+import { findPrincipal } from '../authenticate.js';
 import { takeOrReject } from '../rate-limit.js';
-import type { RequestContext, RequestState } from '../request-context.js';
-
-/**
- * Requires the header `api-key` with a key of kind `payment_secret`.
- * @throws ServiceError UNAUTHORIZED, or FORBIDDEN for a valid key of another kind
- */
-export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
-  return async (ctx, next) => {
-    const principal = await findPrincipal(ctx, keys);
-    if (!principal) {
-      throw new ServiceError('UNAUTHORIZED', 'The api-key is missing, unknown, expired or revoked.');
-    }
-    if (principal.kind !== 'payment_secret') {
-      throw new ServiceError(
-        'FORBIDDEN',
-        `A key of kind ${principal.kind} is not allowed here. This needs a key of kind payment_secret.`,
-      );
-    }
-    ctx.state.principal = principal;
-    await next();
-  };
-}
+import type { RequestState } from '../request-context.js';
 
 /**
  * Requires a payment key of either kind.
@@ -33,7 +12,7 @@ export function requireSecretKey(keys: ApiKeys): Middleware<RequestState> {
  */
 export function requirePaymentKey(keys: ApiKeys): Middleware<RequestState> {
   return async (ctx, next) => {
-    const principal = await findPrincipal(ctx, keys);
+    const principal = await findPrincipal(ctx, keys, 'api-key');
     if (principal?.kind !== 'payment_secret' && principal?.kind !== 'payment_publishable') throw invalidCredentials();
     ctx.state.principal = principal;
     await next();
@@ -46,11 +25,6 @@ export function requirePaymentKey(keys: ApiKeys): Middleware<RequestState> {
  */
 export function invalidCredentials(): ServiceError {
   return new ServiceError('UNAUTHORIZED', 'The api-key or the client_secret is not valid for this authentication.');
-}
-
-async function findPrincipal(ctx: RequestContext, keys: ApiKeys): Promise<Principal | null> {
-  const key = ctx.get('api-key');
-  return /^[\w-]{20,200}$/.test(key) ? keys.authenticate(key) : null;
 }
 
 /**

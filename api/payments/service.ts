@@ -1,12 +1,12 @@
 import type Router from '@koa/router';
 import type { Middleware } from 'koa';
+import { authenticate } from '../authenticate.js';
 import type { Dependencies } from '../dependencies.js';
 import { paymentErrors } from '../envelope.js';
 import { jsonBody } from '../json-body.js';
 import type { RequestState } from '../request-context.js';
 import { routesOf, type Service } from '../service.js';
 import { signingSecretRoutes } from '../webhooks/signing-secret.js';
-import { requireSecretKey } from './authenticate.js';
 import { authenticationRoutes } from './authentications.js';
 import { paymentDocument, paymentOperation } from './document.js';
 import { eligibilityCheckRoutes } from './eligibility-check.js';
@@ -23,7 +23,7 @@ export function paymentService(deps: Dependencies): Service {
     middleware: [
       neverCached,
       routesOf(eligibilityCheckRoutes(deps)),
-      requireSecretKey(deps.keys),
+      authenticate(deps.keys, ['payment_secret'], 'api-key'),
       // After the eligibility check: publishable keys are public, so each address has a limit of its own there.
       deps.rateLimit,
       jsonBody(MAX_CREATE_BYTES),
