@@ -1,8 +1,8 @@
 import Router, { type RouterContext } from '@koa/router';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Principal } from '../../domain/api-keys.js';
 import { ServiceError } from '../../domain/errors.js';
-import { DELIVERY_STATES } from '../../domain/webhooks/states.js';
+import { deliveryFilters, indexingDeliveryFilters } from '../../domain/webhooks/delivery-filters.js';
 import type { DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
 import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import { startOrDefer } from '../../temporal/workflow-starter.js';
@@ -40,27 +40,13 @@ export interface DeliveryRouteOptions {
 
 const NEWEST_FIRST = byId('dlv');
 
-const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
-
-/** Filters that all deliveries have. */
-const deliveryFilters = {
-  doc_id: z.string().min(1).optional().meta({ description: 'The id of the item, job or execution.' }),
-  error_code: z.string().min(1).optional().meta({ description: 'Why the last attempt failed, such as `HTTP_503`.' }),
-  from: time.optional().meta({ description: 'Created at this time or later.' }),
-  to: time.optional().meta({ description: 'Created before this time.' }),
-};
-
 /** Lists, reads and retries the deliveries of a service. */
 export function deliveryRoutes(
   { clientDeliveries, idempotencyKeys, showLastRequest, starters, log }: Dependencies,
   { prefix, operation, noun, description, filters = {}, mayHandle = () => true, scopeOf }: DeliveryRouteOptions,
 ): Router<RequestState> {
   const router = new Router<RequestState>({ prefix });
-  const query = pageQuery(NEWEST_FIRST).extend({
-    status: z.enum(DELIVERY_STATES).optional(),
-    ...deliveryFilters,
-    ...filters,
-  });
+  const query = pageQuery(NEWEST_FIRST).extend({ ...deliveryFilters, ...filters });
 
   router.get(
     '/',
@@ -125,14 +111,6 @@ export function deliveryRoutes(
     return record;
   }
 }
-
-/** Filters of indexing webhooks, for lists and bulk retries. */
-export const indexingDeliveryFilters = {
-  ...deliveryFilters,
-  database: z.string().min(1).optional(),
-  collection: z.string().min(1).optional(),
-  item_error_code: z.string().min(1).optional().meta({ description: 'Why the item failed, such as `E2001`.' }),
-};
 
 /** Webhook deliveries of items, their attempts, and manual retries. */
 export function indexingDeliveryRoutes(deps: Dependencies): Router<RequestState> {

@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors.js';
 import { newReplayId } from '../../domain/ids.js';
+import { indexingDeliveryFilters } from '../../domain/webhooks/delivery-filters.js';
 import { RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import type { DeliveryScope } from '../../storage/webhooks/client-deliveries.js';
 import type { ReplayRecord } from '../../storage/webhooks/replays.js';
@@ -10,7 +11,6 @@ import { contentOperations } from '../content-operations.js';
 import type { Dependencies } from '../dependencies.js';
 import { pickFields } from '../pick-fields.js';
 import type { RequestState } from '../request-context.js';
-import { indexingDeliveryFilters } from './delivery-routes.js';
 import { replayAcceptedSchema, replaySchema } from './responses.js';
 
 const operation = contentOperations('Deliveries');
@@ -20,8 +20,8 @@ const CLOCK_MARGIN_MS = 10_000;
 
 /** An unknown field is rejected: a misspelt filter would match every delivery. */
 const replayRequestSchema = z.strictObject({
-  status: z.enum(RETRYABLE_DELIVERY_STATES).optional().meta({ description: 'Default: both.' }),
   ...indexingDeliveryFilters,
+  status: z.enum(RETRYABLE_DELIVERY_STATES).optional().meta({ description: 'Default: both.' }),
   dry_run: z.boolean().default(false).meta({ description: 'Only counts the deliveries that match.' }),
 });
 

@@ -1,7 +1,8 @@
 import type { ClientSession, Document } from 'mongodb';
 import { lowestDeliveryId } from '../../domain/ids.js';
+import type { DeliveryFilter } from '../../domain/webhooks/delivery-filters.js';
 import type { CallbackEvent } from '../../domain/webhooks/events.js';
-import { DELIVERY_STATES, type DeliveryState, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
+import { DELIVERY_STATES, RETRYABLE_DELIVERY_STATES } from '../../domain/webhooks/states.js';
 import type { Access } from '../collections.js';
 import type { OwnFilter } from '../organisation-records.js';
 import { newestFirst, type PageQuery, pageById } from '../queries.js';
@@ -13,23 +14,6 @@ export interface DeliveryScope {
   events: readonly CallbackEvent[];
   /** For the events of one crew. */
   crew?: string;
-}
-
-/** What a client filters by. An absent field matches every delivery. */
-export interface DeliveryFilter {
-  status?: DeliveryState | undefined;
-  doc_id?: string | undefined;
-  /** The name of the item's database. */
-  database?: string | undefined;
-  collection?: string | undefined;
-  /** Why the last attempt failed. */
-  error_code?: string | undefined;
-  /** Why the item failed. */
-  item_error_code?: string | undefined;
-  /** Created at this time or later. */
-  from?: Date | undefined;
-  /** Created before this time. */
-  to?: Date | undefined;
 }
 
 export type ClientDeliveries = ReturnType<typeof createClientDeliveries>;

@@ -1,8 +1,8 @@
 import type { ClientSession } from 'mongodb';
+import type { DeliveryFilter } from '../../domain/webhooks/delivery-filters.js';
 import { DAY_MS } from '../../domain/webhooks/delivery-policy.js';
 import type { ReplayStatus } from '../../domain/webhooks/states.js';
 import type { Access } from '../collections.js';
-import type { DeliveryFilter } from './client-deliveries.js';
 
 /** A request to send many deliveries again. */
 export interface ReplayRecord {
