@@ -62,18 +62,6 @@ export class ExtractionError extends Error {
   }
 }
 
-/** An `ExtractionError` as a plain object, which can cross the boundary of a process. */
-export interface ExtractionFailure {
-  code: ItemErrorCode;
-  detail?: string | undefined;
-}
-
-/** @returns the failure of an `ExtractionError`. @throws any other error again */
-export function failureOf(error: unknown): ExtractionFailure {
-  if (!(error instanceof ExtractionError)) throw error;
-  return { code: error.code, detail: error.detail };
-}
-
 /** File kinds, detected by content. Each has one parser. */
 const FILE_KINDS = {
   pdf: ['pdf'],

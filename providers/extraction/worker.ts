@@ -1,13 +1,6 @@
 import type { OcrPage } from '../../domain/ai-jobs/features.js';
 import { type Chunk, chunkSections } from '../../domain/content/chunking.js';
-import {
-  type ExtractedSection,
-  type Extraction,
-  ExtractionError,
-  type ExtractionFailure,
-  type FileKind,
-  failureOf,
-} from '../../domain/extraction.js';
+import { type ExtractedSection, type Extraction, ExtractionError, type FileKind } from '../../domain/extraction.js';
 import { withoutBareHeadings } from './bare-headings.js';
 import type { ParseAttachment } from './formats/mail.js';
 import type { PdfText } from './formats/pdf.js';
@@ -32,14 +25,17 @@ export interface ExtractionTask {
 export type ExtractionPart = { title: string | null } & ({ sections: ExtractedSection[] } | { chunks: Chunk[] });
 
 /** `scans`: pages of a PDF that must be read by OCR first. Nothing else has been returned then. */
-export type ExtractionOutcome = { scans: number[] } | ExtractionFailure;
+export type ExtractionOutcome = { scans: number[] };
 
 /** Characters of one part. */
 const PART = 128 * 1024;
 /** E-mails attached to e-mails. */
 const MAX_NESTED_MAILS = 5;
 
-/** The work of an extraction process. A parser is loaded for the first file of its kind, so a process holds only what it uses. */
+/**
+ * The work of an extraction process. A parser is loaded for the first file of its kind, so a process holds only what it uses.
+ * @throws ExtractionError
+ */
 export default async function run(
   task: ExtractionTask,
   emit: (part: ExtractionPart) => Promise<void>,
@@ -53,7 +49,7 @@ export default async function run(
     else for (const part of inParts(chunkSections({ sections }))) await emit({ title, chunks: part });
     return { scans: [] };
   } catch (error) {
-    return failureOf(error instanceof ExtractionError ? error : parserFailure(error));
+    throw error instanceof ExtractionError ? error : parserFailure(error);
   }
 }
 

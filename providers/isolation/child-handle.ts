@@ -121,8 +121,8 @@ export function startChild({ memoryMb, addons, readable, ...options }: StartOpti
     }
     if ('stuck' in message) throw new StuckTaskError();
     if ('exceeded' in message) throw new TaskLimitError(message.exceeded);
-    if ('error' in message) return { error: Object.assign(new Error(message.error.message), message.error) };
     resident = message.resident;
+    if ('error' in message) return { error: Object.assign(new Error(message.error.message), message.error) };
     return { result: deserialize(message.result) as Result };
   }
 

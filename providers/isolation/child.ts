@@ -67,8 +67,8 @@ async function run(task: unknown): Promise<void> {
     send({ result: pack(result), resident: process.memoryUsage.rss() });
   } catch (error) {
     if (error instanceof OutputExceeded) return send({ exceeded: 'output' });
-    const { name, message, code } = error as NodeJS.ErrnoException;
-    send({ error: { name, message, code } });
+    const { name, message, code, detail } = error as NodeJS.ErrnoException & { detail?: string };
+    send({ error: { name, message, code, detail }, resident: process.memoryUsage.rss() });
   } finally {
     isRunning = false;
     whileWaitingForParent();

@@ -8,7 +8,10 @@ export type FromChild =
   | { exceeded: 'output' }
   /** The task waits for something that never happens. */
   | { stuck: true }
-  | { error: { name: string; message: string; code?: string | undefined } };
+  | {
+      error: { name: string; message: string; code?: string | undefined; detail?: string | undefined };
+      resident: number;
+    };
 
 /** How a child is started: its arguments, as JSON. */
 export interface ChildOptions {

@@ -1,4 +1,3 @@
-import { type ExtractionFailure, failureOf } from '../../../domain/extraction.js';
 import { DEFAULT_OCR_LANGUAGE, type OcrLanguage } from '../../../domain/ocr-languages.js';
 import type { ExtractionLimits } from '../limits.js';
 import { type OcrEngine, type Recognized, startOcrEngine } from './engine.js';
@@ -19,7 +18,7 @@ export interface PageTask extends ScannedFile {
   /** Whether to read the page without the lines that are drawn on it. */
   eraseLines?: boolean;
 }
-export type PageOutcome = { count: number } | ReadPage | ExtractionFailure;
+export type PageOutcome = { count: number } | ReadPage;
 
 interface ReadPage extends ScannedPage {
   /** Whether the second recogniser may read it better. */
@@ -32,30 +31,26 @@ interface ReadPage extends ScannedPage {
 const PAGES_PER_ENGINE = 20;
 let engine: { pages: number; language: OcrLanguage; reader: OcrEngine } | undefined;
 
-/** The work of an OCR process. The file is opened for each page, so that nothing of it stays in memory. */
+/** The work of an OCR process. The file is opened for each page, so that nothing of it stays in memory. @throws ExtractionError */
 export default async function run(task: PageTask): Promise<PageOutcome> {
+  const pages = await openPages(task, task.limits);
+  let image: PageImage;
   try {
-    const pages = await openPages(task, task.limits);
-    let image: PageImage;
-    try {
-      if (task.page === null) return { count: pages.count };
-      image = await pages.image(task.page);
-    } finally {
-      pages.close();
-    }
-    const { recognized, repaired, upsideDown } = await readUpright(await repairPage(image), task);
-    const { width, height } = repaired;
-    return {
-      page: toPage(task.page, recognized, image, repaired),
-      width,
-      height,
-      tsv: recognized.tsv,
-      isDoubtful: !recognized.isBlank && recognized.confidence < DOUBTFUL,
-      upsideDown,
-    };
-  } catch (error) {
-    return failureOf(error);
+    if (task.page === null) return { count: pages.count };
+    image = await pages.image(task.page);
+  } finally {
+    pages.close();
   }
+  const { recognized, repaired, upsideDown } = await readUpright(await repairPage(image), task);
+  const { width, height } = repaired;
+  return {
+    page: toPage(task.page, recognized, image, repaired),
+    width,
+    height,
+    tsv: recognized.tsv,
+    isDoubtful: !recognized.isBlank && recognized.confidence < DOUBTFUL,
+    upsideDown,
+  };
 }
 
 /** Of 100. The second recogniser reads pages better that the engine has read with less; those without mistakes have 94 or more. */

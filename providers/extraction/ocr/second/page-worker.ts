@@ -1,6 +1,5 @@
 import sharp from 'sharp';
 import type { OcrPage } from '../../../../domain/ai-jobs/features.js';
-import { type ExtractionFailure, failureOf } from '../../../../domain/extraction.js';
 import type { OcrLanguage } from '../../../../domain/ocr-languages.js';
 import type { ExtractionLimits } from '../../limits.js';
 import { cleanText, countLetters } from '../../plain-text.js';
@@ -33,23 +32,19 @@ const [SURE, SURE_LETTERS] = [75, 3];
 
 let models: Promise<Models> | undefined;
 
-/** The work of the process of the second recogniser: it reads a page that the first one has hardly read. */
-export default async function run(task: SecondTask): Promise<OcrPage | ExtractionFailure> {
-  try {
-    const pages = await openPages(task, task.limits);
-    const image = await pages.image(task.page).finally(() => pages.close());
-    const level = await repairPage(image, { keepSpecks: true });
-    const turned = await turnPage(level, task.upsideDown ? 180 : 0);
-    models ??= loadModels(task.models);
-    const paragraphs = await readPage(await models, await greyPixels(sharp(turned.png)), task.language);
-    const lines = paragraphs.flat();
-    const letters = lines.reduce((sum, { text }) => sum + text.length, 0);
-    const text = textOf(paragraphs);
-    const confidence = lines.reduce((sum, line) => sum + line.confidence * line.text.length, 0) / letters;
-    return toPage(task.page, { text, confidence, lines }, image, turned);
-  } catch (error) {
-    return failureOf(error);
-  }
+/** The work of the process of the second recogniser: it reads a page that the first one has hardly read. @throws ExtractionError */
+export default async function run(task: SecondTask): Promise<OcrPage> {
+  const pages = await openPages(task, task.limits);
+  const image = await pages.image(task.page).finally(() => pages.close());
+  const level = await repairPage(image, { keepSpecks: true });
+  const turned = await turnPage(level, task.upsideDown ? 180 : 0);
+  models ??= loadModels(task.models);
+  const paragraphs = await readPage(await models, await greyPixels(sharp(turned.png)), task.language);
+  const lines = paragraphs.flat();
+  const letters = lines.reduce((sum, { text }) => sum + text.length, 0);
+  const text = textOf(paragraphs);
+  const confidence = lines.reduce((sum, line) => sum + line.confidence * line.text.length, 0) / letters;
+  return toPage(task.page, { text, confidence, lines }, image, turned);
 }
 
 /** @returns the lines of each paragraph, with their confidence of 100 */

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { OcrPage } from '../../../../domain/ai-jobs/features.js';
-import type { ExtractionFailure } from '../../../../domain/extraction.js';
 import { createProcessPool } from '../../../isolation/pool.js';
 import { countLetters } from '../../plain-text.js';
 import { runOnFile } from '../../run-on-file.js';
@@ -45,7 +44,7 @@ const MIN_LETTERS = 0.5;
 
 /** Another recogniser in one process of its own: it takes 6 to 7 s of processor time for a page. */
 export function createSecondReader({ languagesDir, timeoutMs, idleMs, log }: SecondReaderOptions): SecondReader {
-  const pool = createProcessPool<SecondTask, OcrPage | ExtractionFailure>({
+  const pool = createProcessPool<SecondTask, OcrPage>({
     worker: new URL('./page-worker.js', import.meta.url),
     processes: 1,
     memoryMb: MEMORY_MB,
