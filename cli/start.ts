@@ -1,10 +1,16 @@
-import { AlreadyRunningError, lockDataFolder } from '../dev-stack/index.js';
+import { join } from 'node:path';
+import { acquireProcessLock } from '../dev-stack/index.js';
 import { KEY_KINDS, type KeyKind } from '../domain/api-keys.js';
 import { readConfig } from '../runtime/config.js';
 import { stopRequested } from '../runtime/process.js';
 import { createApiKeys } from '../storage/api-keys.js';
 import { connectCollections } from '../storage/collections.js';
-import { type DevelopmentFile, removeDevelopmentFile, writeDevelopmentFile } from './data-folder.js';
+import {
+  type DevelopmentFile,
+  readDevelopmentFile,
+  removeDevelopmentFile,
+  writeDevelopmentFile,
+} from './data-folder.js';
 import { type Instance, startInstance } from './instance.js';
 import { requireDisk, requirePlatform } from './platform.js';
 import { welcome } from './welcome.js';
@@ -32,7 +38,6 @@ export async function start(): Promise<void> {
     instance = await startInstance(process.env, (line) => console.log(`  ${line}`), stopped);
     const development = await describeInstance(instance);
     writeDevelopmentFile(dataDir, development);
-    lock.publish({ api_url: development.api_url });
     console.log(welcome(development, instance.noModelReason, config));
     process.send?.({ ready: true });
     const lost = await Promise.race([stopped, instance.stack.failed]);
@@ -51,16 +56,16 @@ export async function start(): Promise<void> {
   console.log('Stopped.');
 }
 
+/** Makes this process the only instance that uses a data folder. */
 function lockFolder(dataDir: string) {
-  try {
-    return lockDataFolder(dataDir);
-  } catch (error) {
-    if (!(error instanceof AlreadyRunningError)) throw error;
-    console.error(error.message);
-    console.error('Use it, or stop it with Ctrl-C in its terminal. A second instance needs its own POSTBACK_DATA_DIR.');
-    process.exitCode = 1;
-    return null;
-  }
+  const result = acquireProcessLock(join(dataDir, 'instance.json'));
+  if ('lock' in result) return result.lock;
+  const address = readDevelopmentFile(dataDir)?.api_url;
+  const running = [`process ${result.holder.pid}`, ...(address ? [address] : [])].join(', ');
+  console.error(`Postback is already running in this folder (${running}).`);
+  console.error('Use it, or stop it with Ctrl-C in its terminal. A second instance needs its own POSTBACK_DATA_DIR.');
+  process.exitCode = 1;
+  return null;
 }
 
 async function describeInstance({ apiUrl, stack }: Instance): Promise<DevelopmentFile> {

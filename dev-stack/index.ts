@@ -11,7 +11,7 @@ export { obtainBinary } from './binaries.js';
 export type { Env, Log } from './downloads.js';
 export { obtainEmbeddingModel } from './embedding-model.js';
 export { choosePorts } from './ports.js';
-export { AlreadyRunningError, lockDataFolder } from './process-lock.js';
+export { acquireProcessLock } from './process-lock.js';
 export { obtainRecogniser } from './recogniser.js';
 
 export interface StackOptions {

@@ -38,7 +38,7 @@ export async function choosePorts<Name extends string>(
   const path = join(dir, 'ports.json');
   const readPorts = () => readJsonFile<Record<string, number>>(path) ?? {};
   const previous = readPorts();
-  const claims: ProcessLock<never>[] = [];
+  const claims: ProcessLock[] = [];
   const release = () => {
     for (const claim of claims) claim.release();
   };
@@ -86,7 +86,7 @@ async function claimFirstFree(claimsDir: string, candidates: Array<number | unde
     if (!candidate) continue;
     const server = await tryToListen(candidate);
     if (!server) continue;
-    const result = acquireProcessLock<never>(join(claimsDir, `${candidate}.json`));
+    const result = acquireProcessLock(join(claimsDir, `${candidate}.json`));
     await new Promise((resolve) => server.close(resolve));
     if ('lock' in result) return { port: candidate, claim: result.lock };
   }

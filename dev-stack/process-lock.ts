@@ -1,14 +1,8 @@
-import { linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { identifySelf, isAlive, type ProcessIdentity } from '../runtime/process-identity.js';
 import { readJsonFile } from './json-file.js';
 
-/** Content of a lock file: the process that holds the lock, and a note it has published for other processes. */
-type LockRecord<Note> = ProcessIdentity & { readonly note?: Note };
-
-export interface ProcessLock<Note> {
-  /** Stores a note in the lock file, for processes that find the lock taken. */
-  publish(note: Note): void;
+export interface ProcessLock {
   release(): void;
 }
 
@@ -16,26 +10,18 @@ export interface ProcessLock<Note> {
  * Takes the lock file at `path` for this process, or returns the running process that holds it.
  * The lock of a process that is gone is taken over, so nobody has to clean up after a crash.
  */
-export function acquireProcessLock<Note>(path: string): { lock: ProcessLock<Note> } | { holder: LockRecord<Note> } {
+export function acquireProcessLock(path: string): { lock: ProcessLock } | { holder: ProcessIdentity } {
   const self = identifySelf();
   while (!createExclusively(path, self)) {
-    const holder = readJsonFile<LockRecord<Note>>(path);
+    const holder = readJsonFile<ProcessIdentity>(path);
     if (holder && isAlive(holder)) return { holder };
     removeStale(path, holder);
   }
-  return {
-    lock: {
-      publish: (note) => {
-        const temporary = `${path}.${process.pid}`;
-        writeFileSync(temporary, JSON.stringify({ ...self, note }), { mode: 0o600 });
-        renameSync(temporary, path);
-      },
-      release: () => {
-        const holder = readJsonFile<LockRecord<Note>>(path);
-        if (holder?.pid === self.pid && holder.started === self.started) rmSync(path, { force: true });
-      },
-    },
+  const release = () => {
+    const holder = readJsonFile<ProcessIdentity>(path);
+    if (holder?.pid === self.pid && holder.started === self.started) rmSync(path, { force: true });
   };
+  return { lock: { release } };
 }
 
 // A hard link is atomic, fails when the name is taken, and never shows a half-written file.
@@ -67,36 +53,4 @@ function removeStale(path: string, stale: ProcessIdentity | undefined): void {
   const moved = readJsonFile<ProcessIdentity>(stalePath);
   if (moved && moved.started !== stale?.started && isAlive(moved)) createExclusively(path, moved);
   rmSync(stalePath, { force: true });
-}
-
-/** Published in the lock file once the instance is ready. */
-interface InstanceNote {
-  readonly api_url: string;
-}
-
-/** Held while Postback runs in a data folder. */
-type DataFolderLock = ProcessLock<InstanceNote>;
-
-/** Another Postback process uses the data folder. */
-export class AlreadyRunningError extends Error {
-  readonly pid: number;
-  readonly apiUrl: string | undefined;
-
-  constructor(pid: number, apiUrl: string | undefined) {
-    super(`Postback is already running in this folder (process ${pid}${apiUrl ? `, ${apiUrl}` : ''}).`);
-    this.name = 'AlreadyRunningError';
-    this.pid = pid;
-    this.apiUrl = apiUrl;
-  }
-}
-
-/**
- * Makes this process the only instance that uses a data folder. Takes over the lock of a process that is gone.
- * @throws AlreadyRunningError when a running process holds the lock
- */
-export function lockDataFolder(dataDir: string): DataFolderLock {
-  mkdirSync(dataDir, { recursive: true });
-  const result = acquireProcessLock<InstanceNote>(join(dataDir, 'instance.json'));
-  if ('holder' in result) throw new AlreadyRunningError(result.holder.pid, result.holder.note?.api_url);
-  return result.lock;
 }

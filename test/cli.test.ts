@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { startInstance } from '../cli/instance.js';
-import { lockDataFolder } from '../dev-stack/index.js';
+import { acquireProcessLock, type ProcessLock } from '../dev-stack/process-lock.js';
 import { createClient } from './support/client.js';
 import { runCommand } from './support/command.js';
 import { clientOf } from './support/organisation.js';
@@ -138,13 +138,14 @@ describe('the postback command', () => {
   });
 
   test('a second start in the same folder reports the address of the first', async () => {
-    const lock = lockDataFolder(dataDir);
-    lock.publish({ api_url: 'http://127.0.0.1:1234' });
+    const { lock } = acquireProcessLock(join(dataDir, 'instance.json')) as { lock: ProcessLock };
+    writeFileSync(join(dataDir, 'dev.json'), JSON.stringify({ api_url: 'http://127.0.0.1:1234' }));
     expect(await postbackProcess(['start'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(/already running.*http:\/\/127\.0\.0\.1:1234/),
     });
     lock.release();
+    rmSync(join(dataDir, 'dev.json'));
   });
 
   test('a start takes the ports that the user names, and not those of the last run', async () => {

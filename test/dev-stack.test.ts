@@ -13,7 +13,7 @@ import { checkSha256, download, placeInCache } from '../dev-stack/downloads.js';
 import { obtainEmbeddingModel } from '../dev-stack/embedding-model.js';
 import { startMongod } from '../dev-stack/mongod.js';
 import { choosePorts } from '../dev-stack/ports.js';
-import { AlreadyRunningError, lockDataFolder } from '../dev-stack/process-lock.js';
+import { acquireProcessLock, type ProcessLock } from '../dev-stack/process-lock.js';
 import { startRestarting } from '../dev-stack/restarting-server.js';
 import { startSupervisedChild } from '../dev-stack/supervised-child.js';
 import { defaultCacheDir } from '../runtime/cache-dir.js';
@@ -113,28 +113,28 @@ describe('downloads', () => {
 });
 
 describe('a data folder', () => {
-  it('has one instance: a second start gets the process id and the address of the first', async () => {
+  const acquire = () => acquireProcessLock(join(folder, 'instance.json'));
+
+  it('has one instance: a second start gets the process id of the first', async () => {
     const { child } = await startNode(`
-      const { lockDataFolder } = await import(${moduleUrl('../dev-stack/process-lock.js')});
-      lockDataFolder(${JSON.stringify(folder)}).publish({ api_url: 'http://127.0.0.1:3000' });
+      const { acquireProcessLock } = await import(${moduleUrl('../dev-stack/process-lock.js')});
+      acquireProcessLock(${JSON.stringify(join(folder, 'instance.json'))});
       console.log('held');
       setInterval(() => undefined, 1_000);`);
     try {
-      const start = () => lockDataFolder(folder);
-      expect(start).toThrow(AlreadyRunningError);
-      expect(start).toThrow(expect.objectContaining({ pid: child.pid, apiUrl: 'http://127.0.0.1:3000' }));
+      expect(acquire()).toMatchObject({ holder: { pid: child.pid } });
     } finally {
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
     // A killed process cannot release the lock: the next start takes it over.
-    lockDataFolder(folder).release();
+    (acquire() as { lock: ProcessLock }).lock.release();
     expect(readdirSync(folder)).toEqual([]);
   });
 
   it('is taken over when the pid in the lock now belongs to another process', () => {
     writeFileSync(join(folder, 'instance.json'), JSON.stringify({ pid: process.pid, started: 'long ago' }));
-    lockDataFolder(folder).release();
+    (acquire() as { lock: ProcessLock }).lock.release();
   });
 });
 
