@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ulid } from 'ulid';
-import { call } from '../cli/api-client.js';
 import { newJobId } from '../domain/ids.js';
 import type { AiJobRecord } from '../storage/ai-jobs/job-record.js';
 import { newDatabase } from '../storage/content/databases.js';
 import type { AttemptEntry, DeliveryRecord } from '../storage/webhooks/deliveries.js';
+import { call } from './support/api-client.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { durationMs, percentile } from './support/measure.js';
 import { benchDelivery, benchItem } from './support/records.js';

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../cli/api-client.js';
 import { UNFINISHED_INDEXING_STATUSES } from '../domain/content/states.js';
 import { connectTemporal } from '../temporal/connection.js';
+import { call } from './support/api-client.js';
 import { createCompletions } from './support/completions.js';
 import { startBenchInstance } from './support/instance.js';
 import { startCountingReceiver } from './support/receiver.js';

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../cli/api-client.js';
+import { call } from './support/api-client.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { percentile } from './support/measure.js';
 import { readProcessTree } from './support/process-memory.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { call, request } from '../cli/api-client.js';
+import { call, request } from './support/api-client.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { startReceiver } from './support/receiver.js';
 import { createDatabase, ingest, submitShortJob } from './support/work.js';

@@ -1,6 +1,6 @@
-import { call } from '../cli/api-client.js';
 import type { DeliveryState } from '../domain/webhooks/states.js';
 import type { DeliveryRecord } from '../storage/webhooks/deliveries.js';
+import { call } from './support/api-client.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { durationMs, percentile } from './support/measure.js';
 import { benchDelivery } from './support/records.js';

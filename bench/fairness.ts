@@ -1,4 +1,4 @@
-import { type ApiAccess, call } from '../cli/api-client.js';
+import { type ApiAccess, call } from './support/api-client.js';
 import { startBenchInstance } from './support/instance.js';
 import { percentile } from './support/measure.js';
 import { startReceiver } from './support/receiver.js';

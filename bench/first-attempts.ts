@@ -1,6 +1,6 @@
-import { call } from '../cli/api-client.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { measureDeliveries } from './overview/deliveries.js';
+import { call } from './support/api-client.js';
 import { measureBare } from './support/bare.js';
 import { startBenchInstance } from './support/instance.js';
 import { startCountingReceiver } from './support/receiver.js';

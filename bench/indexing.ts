@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../cli/api-client.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { readConfig } from '../runtime/config.js';
 import { embedderConfig } from '../runtime/provider-config.js';
+import { call } from './support/api-client.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { durationMs, runConcurrently } from './support/measure.js';
 import { type CountingReceiver, startCountingReceiver } from './support/receiver.js';

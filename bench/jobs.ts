@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { request } from '../cli/api-client.js';
 import { connectTemporal } from '../temporal/connection.js';
 import { scan, scannedPdf } from '../test/fixtures/scanned-files.js';
+import { request } from './support/api-client.js';
 import { measureBare } from './support/bare.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { perSecond, runConcurrently } from './support/measure.js';

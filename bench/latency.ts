@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../cli/api-client.js';
 import type { Embedder } from '../domain/content/search.js';
 import { createEmbedder } from '../providers/embeddings/index.js';
 import { chunkRecords, createChunks, type EmbeddedChunk, withPackedVector } from '../storage/content/chunks.js';
@@ -9,6 +8,7 @@ import type { DatabaseRecord } from '../storage/content/databases.js';
 import { rowsOf } from '../storage/content/index-rows.js';
 import type { ItemRecord } from '../storage/content/items.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
+import { call } from './support/api-client.js';
 import { type Corpus, createCorpus } from './support/corpus.js';
 import { type BenchInstance, startBenchInstance } from './support/instance.js';
 import { percentile, perSecond, runConcurrently } from './support/measure.js';

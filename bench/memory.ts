@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type ApiAccess, call } from '../cli/api-client.js';
+import { type ApiAccess, call } from './support/api-client.js';
 import { type ProcessMemory, readProcessTree, sharedOnce } from './support/process-memory.js';
 import { createDatabase, ingest, proseText } from './support/work.js';
 

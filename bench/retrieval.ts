@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../cli/api-client.js';
 import { QUERY_MODES } from '../domain/content/search.js';
 import { FINAL_INDEXING_STATUSES } from '../domain/content/states.js';
+import { call } from './support/api-client.js';
 import { startBenchInstance } from './support/instance.js';
 import { mean, normalisedGain, percentile } from './support/measure.js';
 import { readTestCollection } from './support/test-collection.js';

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../../cli/api-client.js';
+import { call } from '../support/api-client.js';
 import { ingest } from '../support/work.js';
 import type { HostileCase, Target } from './case.js';
 import { JSON_TYPE, send, summarise } from './send.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ApiAccess } from '../../cli/api-client.js';
 import type { KeyKind } from '../../domain/api-keys.js';
+import type { ApiAccess } from '../support/api-client.js';
 
 /** The instance that is attacked, as a client of the organisation `hostile` sees it. */
 export interface Target extends ApiAccess {

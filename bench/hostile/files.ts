@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { deflateSync } from 'node:zlib';
-import { call } from '../../cli/api-client.js';
 import { FINAL_INDEXING_STATUSES } from '../../domain/content/states.js';
 import { bomb, docx, zip } from '../../test/fixtures/made-files.js';
+import { call } from '../support/api-client.js';
 import type { HostileCase, Target } from './case.js';
 import { send } from './send.js';
 

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type ApiAccess, call } from '../../cli/api-client.js';
+import { type ApiAccess, call } from '../support/api-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { createDatabase, ingest } from '../support/work.js';
 

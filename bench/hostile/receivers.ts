@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../../cli/api-client.js';
+import { call } from '../support/api-client.js';
 import { createDatabase, ingest } from '../support/work.js';
 import type { HostileCase, Respond } from './case.js';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { request as call } from '../../cli/api-client.js';
+import { request as call } from '../support/api-client.js';
 import type { HostileCase, Target } from './case.js';
 import { sendChunksOfOneByte } from './serve.js';
 

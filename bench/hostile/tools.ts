@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { request as call } from '../../cli/api-client.js';
 import { EXECUTION_STATUS_TABLE } from '../../domain/crews/states.js';
 import { isFinalState } from '../../domain/state-machine.js';
+import { request as call } from '../support/api-client.js';
 import type { HostileCase, Respond } from './case.js';
 import { sendChunksOfOneByte, serveForeign } from './serve.js';
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../../cli/api-client.js';
 import { connectTemporal } from '../../temporal/connection.js';
+import { call } from '../support/api-client.js';
 import { measureBare } from '../support/bare.js';
 import { type BenchInstance, startBenchInstance } from '../support/instance.js';
 import { durationMs } from '../support/measure.js';

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { call } from '../../cli/api-client.js';
 import { chunkSections } from '../../domain/content/chunking.js';
 import { createEmbedder } from '../../providers/embeddings/index.js';
 import { readConfig } from '../../runtime/config.js';
 import { embedderConfig } from '../../runtime/provider-config.js';
+import { call } from '../support/api-client.js';
 import type { BenchInstance } from '../support/instance.js';
 import { runConcurrently } from '../support/measure.js';
 import type { CountingReceiver } from '../support/receiver.js';

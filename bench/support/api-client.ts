@@ -1,4 +1,4 @@
-/** A minimal client of the HTTP API, for the demo and the benchmarks. */
+/** A minimal client of the HTTP API, for requests that the typed client does not have. */
 export interface ApiAccess {
   readonly apiUrl: string;
   readonly key: string;

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type ApiAccess, call, request } from '../../cli/api-client.js';
+import { type ApiAccess, call, request } from './api-client.js';
 
 /** Creates a database and waits until it is ready for ingestion. */
 export async function createDatabase(access: ApiAccess, database: string, settings: object = {}): Promise<void> {

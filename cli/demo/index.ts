@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
+import { bodyOf } from '../../client/index.js';
 import { readConfig } from '../../runtime/config.js';
-import { call } from '../api-client.js';
 import { openDemoInstance } from './instance.js';
 import { showContent, showCrew, showJob, startContent, startCrew, startJob } from './parts.js';
 import { startDemoReceiver } from './receiver.js';
@@ -14,19 +14,19 @@ import { printHeading, printLink } from './screen.js';
 export async function demo(): Promise<void> {
   const instance = await openDemoInstance(readConfig(process.env));
   const receiver = await startDemoReceiver();
-  const { crews } = instance;
+  const { content, crews } = instance;
   try {
     const [database, job, execution] = await Promise.all([
-      startContent(instance, receiver),
-      startJob(instance, receiver),
+      startContent(content, receiver),
+      startJob(content, receiver),
       startCrew(crews, receiver),
     ]);
-    await showContent(instance, receiver, database);
-    await showJob(instance, receiver, job);
+    await showContent(content, receiver, database);
+    await showJob(content, receiver, job);
     await showCrew(crews, receiver, execution);
     if (receiver.rejected > 0) throw new Error(`${receiver.rejected} callbacks with a wrong signature`);
     if (instance.temporalUiUrl) showLinks(instance.temporalUiUrl, database);
-    await call(instance, 'DELETE', '/webhooks/indexing');
+    await bodyOf(content.DELETE('/webhooks/indexing'));
     if (instance.isTemporary && process.stdin.isTTY) await waitForEnter();
   } finally {
     await receiver.close();

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createPostback, type Postback } from '../../client/index.js';
 import type { KeyKind } from '../../domain/api-keys.js';
 import type { Config } from '../../runtime/config.js';
 import { createApiKeys } from '../../storage/api-keys.js';
 import { connectCollections } from '../../storage/collections.js';
-import type { ApiAccess } from '../api-client.js';
 import { type DevelopmentFile, readDevelopmentFile } from '../data-folder.js';
 import { startInstance } from '../instance.js';
 import { requirePlatform } from '../platform.js';
@@ -13,9 +13,10 @@ import { requirePlatform } from '../platform.js';
 /**
  * The keys belong to an organisation of the demo, so that the demo does not replace the user's webhook registration.
  */
-export interface DemoInstance extends ApiAccess {
-  /** The same API, with a key for crews. */
-  crews: ApiAccess;
+export interface DemoInstance {
+  /** A client with a key for items and jobs, and one with a key for crews. */
+  content: Postback;
+  crews: Postback;
   temporalUiUrl: string | null;
   /** The demo started the instance and stops it at the end. */
   isTemporary: boolean;
@@ -82,9 +83,8 @@ async function withKeys(
   const create = (kind: KeyKind) => keys.create({ org: 'demo', kind, label: 'npm run demo' });
   const [content, crews] = await Promise.all([create('api'), create('crew_org')]);
   return {
-    apiUrl: file.api_url,
-    key: content.key,
-    crews: { apiUrl: file.api_url, key: crews.key },
+    content: createPostback({ url: file.api_url, key: content.key }),
+    crews: createPostback({ url: file.api_url, key: crews.key }),
     temporalUiUrl: file.temporal_ui_url,
     isTemporary,
     async stop() {

@@ -3,10 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { bodyOf, type Postback } from '../../client/index.js';
 import { INDEXING_STATUS_TABLE, type IndexingStatus } from '../../domain/content/states.js';
 import { isFinalState } from '../../domain/state-machine.js';
-import { type ApiAccess, call, request } from '../api-client.js';
 import { FileOnDisk } from '../remote/file-on-disk.js';
+import { ingestForm } from '../remote/ingest.js';
+import { upload } from '../remote/jobs.js';
 import { type DemoReceiver, JOB_FAILURES } from './receiver.js';
 import { printDone, printFailed, printHeading, printItem, printQuote, printRelations, printWaiting } from './screen.js';
 
@@ -33,32 +35,31 @@ const TIMEOUT_MS = 180_000;
 const POLL_MS = 150;
 
 /** Content: files go in, signed webhooks report them, a query returns hits. @returns the name of the database */
-export async function startContent(api: ApiAccess, receiver: DemoReceiver): Promise<string> {
+export async function startContent(api: Postback, receiver: DemoReceiver): Promise<string> {
   const database = `demo-${randomBytes(3).toString('hex')}`;
-  await call(api, 'POST', '/databases', { database });
-  const registration = { url: `${receiver.url}/items`, generate_signing_secret: true };
-  receiver.itemSecret = (await call(api, 'POST', '/webhooks/indexing', registration)).signing_secret;
+  await bodyOf(api.POST('/databases', { body: { database } }));
+  const registration = { url: `${receiver.url}/items`, generate_signing_secret: true } as const;
+  receiver.itemSecret = (await bodyOf(api.POST('/webhooks/indexing', { body: registration }))).data.signing_secret!;
   await until('the database', async () => {
-    return (await call(api, 'GET', `/databases/status?database=${database}`)).infra.ready_for_ingestion as boolean;
+    const { data } = await bodyOf(api.GET('/databases/status', { params: { query: { database } } }));
+    return data.infra.ready_for_ingestion;
   });
-  const form = new FormData();
-  form.set('database', database);
-  form.set('document_metadata', JSON.stringify(FILES.map((id) => ({ id }))));
-  for (const name of FILES) form.append('documents', new FileOnDisk(join(EXAMPLES, name)));
-  await call(api, 'POST', '/context/ingest', form);
+  const documents = FILES.map((name) => new FileOnDisk(join(EXAMPLES, name)));
+  await ingestForm(api, { database, documents, document_metadata: JSON.stringify(FILES.map((id) => ({ id }))) });
   return database;
 }
 
 /** Prints each item when it has a terminal status, its webhook, and the hits of a query. */
-export async function showContent(api: ApiAccess, receiver: DemoReceiver, database: string): Promise<void> {
+export async function showContent(api: Postback, receiver: DemoReceiver, database: string): Promise<void> {
   printHeading(`Content: ${FILES.length} files`, `database ${database}`);
   const started = Date.now();
   const seen = new Map(FILES.map((id) => [id, [] as IndexingStatus[]]));
   await until('the files', async () => {
-    const { statuses } = await call(api, 'GET', `/context/status?database=${database}&ids=${FILES.join(',')}`);
+    const query = { database, ids: FILES };
+    const { statuses } = (await bodyOf(api.GET('/context/status', { params: { query } }))).data;
     for (const { id, indexing_status, error_message } of statuses) {
       const states = seen.get(id)!;
-      if (states.at(-1) === indexing_status) continue;
+      if (indexing_status === null || states.at(-1) === indexing_status) continue;
       states.push(indexing_status);
       const seconds = (Date.now() - started) / 1000;
       if (isFinalState(INDEXING_STATUS_TABLE, indexing_status)) printItem(id, states, seconds, error_message);
@@ -71,36 +72,34 @@ export async function showContent(api: ApiAccess, receiver: DemoReceiver, databa
   });
   printDone(`${verified.length} webhooks received, HMAC-SHA256 verified`);
 
-  const { chunks, graph } = await call(api, 'POST', '/query', { database, query: QUESTION, max_results: 1 });
+  const question = { database, query: QUESTION, max_results: 1 };
+  const { chunks, graph } = (await bodyOf(api.POST('/query', { body: question }))).data;
   printHeading(QUESTION);
   for (const { source_id, text } of chunks) printQuote(source_id, text, 3);
   printRelations(graph.relations);
 }
 
 /** AI jobs: a picture is read, and its callback goes to a receiver that fails at first. @returns the id of the job */
-export async function startJob(api: ApiAccess, receiver: DemoReceiver): Promise<string> {
-  const key = await fetch(`${api.apiUrl}/v3/ai/webhook-public-key`, {
-    headers: { Authorization: `Bearer ${api.key}` },
-  });
-  receiver.publicKey = await key.text();
-  const form = new FormData();
-  form.set('file', new FileOnDisk(join(EXAMPLES, PICTURE)));
-  const { file_id: file } = await request(api, 'POST', '/v3/upload', form);
+export async function startJob(api: Postback, receiver: DemoReceiver): Promise<string> {
+  receiver.publicKey = await bodyOf(api.GET('/v3/ai/webhook-public-key', { parseAs: 'text' }));
+  const file = await upload(api, join(EXAMPLES, PICTURE));
   const job = { model: MODEL, input: { file }, webhook_receiver: `${receiver.url}/jobs` };
-  return (await request(api, 'POST', '/v3/ai/async', job)).job_id;
+  return (await bodyOf(api.POST('/v3/ai/async', { body: job }))).job_id;
 }
 
-export async function showJob(api: ApiAccess, receiver: DemoReceiver, jobId: string): Promise<void> {
+export async function showJob(api: Postback, receiver: DemoReceiver, jobId: string): Promise<void> {
   printHeading(`AI job: read ${PICTURE}`, `${MODEL}; the receiver of its callback fails ${JOB_FAILURES} times`);
   const callback = await until('the callback of the job', () => receiver.jobs.find(({ job_id }) => job_id === jobId));
   const { deliveries } = await until('the record of the callback', async () => {
-    const page = await request(api, 'GET', `/v3/ai/callbacks?doc_id=${jobId}&status=delivered`);
+    const query = { doc_id: jobId, status: 'delivered' } as const;
+    const page = await bodyOf(api.GET('/v3/ai/callbacks', { params: { query } }));
     return page.deliveries.length > 0 && page;
   });
-  const { attempt_log } = await request(api, 'GET', `/v3/ai/callbacks/${deliveries[0].delivery_id}`);
+  const path = { delivery_id: deliveries[0]!.delivery_id };
+  const { attempt_log } = await bodyOf(api.GET('/v3/ai/callbacks/{delivery_id}', { params: { path } }));
   for (const [index, { status_code }] of attempt_log.entries()) {
     const text = `attempt ${index + 1}: the receiver responded with ${status_code}`;
-    if (status_code < 300) printDone(`${text}, RSA signature verified`);
+    if (status_code !== null && status_code < 300) printDone(`${text}, RSA signature verified`);
     else printFailed(`${text}, retried when its Retry-After is over`);
   }
   if (callback.status === 'fail') throw new Error(`the job failed: ${callback.error.message}`);
@@ -108,14 +107,14 @@ export async function showJob(api: ApiAccess, receiver: DemoReceiver, jobId: str
 }
 
 /** Crews: agents draft a reply, a person approves it, and the crew goes on. @returns the id of the execution */
-export async function startCrew(api: ApiAccess, receiver: DemoReceiver): Promise<string> {
-  const secret = await request(api, 'POST', '/crews/signing-secret', { generate_signing_secret: true });
-  receiver.crewSecret = secret.signing_secret;
-  const kickoff = { inputs: INPUTS, ...callbackUrls(receiver) };
-  return (await request(api, 'POST', `/crews/${CREW}/kickoff`, kickoff)).kickoff_id;
+export async function startCrew(api: Postback, receiver: DemoReceiver): Promise<string> {
+  const secret = await bodyOf(api.POST('/crews/signing-secret', { body: { generate_signing_secret: true } }));
+  receiver.crewSecret = secret.signing_secret!;
+  const body = { inputs: INPUTS, ...callbackUrls(receiver) };
+  return (await bodyOf(api.POST('/crews/{crew}/kickoff', { params: { path: { crew: CREW } }, body }))).kickoff_id;
 }
 
-export async function showCrew(api: ApiAccess, receiver: DemoReceiver, executionId: string): Promise<void> {
+export async function showCrew(api: Postback, receiver: DemoReceiver, executionId: string): Promise<void> {
   printHeading(`Crew: ${CREW}`, 'classifies a message, drafts a reply, waits for a person');
   const waiting = await until('the draft', () => {
     for (const event of receiver.crewEvents) {
@@ -125,14 +124,15 @@ export async function showCrew(api: ApiAccess, receiver: DemoReceiver, execution
   });
   printWaiting(`${waiting.task_id} waits for a person; the callback says so, HMAC-SHA256 verified`);
   printQuote('the draft', String(waiting.output), 2);
-  await request(api, 'POST', `/crews/${CREW}/resume`, {
+  const body = {
     execution_id: executionId,
     task_id: waiting.task_id,
     is_approve: true,
     human_feedback: FEEDBACK,
     // A resume does not keep the URLs of the kickoff.
     ...callbackUrls(receiver),
-  });
+  };
+  await bodyOf(api.POST('/crews/{crew}/resume', { params: { path: { crew: CREW } }, body }));
   printDone(`approved: “${FEEDBACK}”`);
   await until('the end of the crew', () => {
     return receiver.crewEvents.find((event) => event.event === 'crew_completed' && event.execution_id === executionId);

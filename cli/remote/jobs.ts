@@ -78,7 +78,8 @@ export async function listModels(options: ServerOptions): Promise<void> {
   print({ ...options, next }, { models }, () => table(rows));
 }
 
-async function upload(client: Postback, path: string): Promise<string> {
+/** @returns the id of the upload */
+export async function upload(client: Postback, path: string): Promise<string> {
   const body = { file: new FileOnDisk(path) };
   return (await bodyOf(client.POST('/v3/upload', { body, bodySerializer: multipart }))).file_id;
 }
