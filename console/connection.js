@@ -1,17 +1,19 @@
+import { createChanges } from './changes.js';
+
 /**
  * Whether the server responds. A lost connection is noticed by the first request that fails, and probed until it is back.
  */
 
 const PROBE_MS = 2_000;
 
-const changes = new EventTarget();
+const { tell, onChange } = createChanges();
 let isLost = false;
 
 /** @param {boolean} now */
 function set(now) {
   if (now === isLost) return;
   isLost = now;
-  changes.dispatchEvent(new Event('change'));
+  tell();
   if (now) setTimeout(probe, PROBE_MS);
 }
 
@@ -30,9 +32,6 @@ export const connection = {
   /** A request had a response, whatever it was. */
   reached: () => set(false),
 
-  /** @param {() => void} listener called when the connection is lost, and when it is back @returns {() => void} */
-  onChange(listener) {
-    changes.addEventListener('change', listener);
-    return () => changes.removeEventListener('change', listener);
-  },
+  /** When the connection is lost, and when it is back. */
+  onChange,
 };

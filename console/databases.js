@@ -4,7 +4,7 @@ import { Confirm, Dialog, FormDialog } from './dialogs.js';
 import { bytes, plural } from './format.js';
 import { html } from './html.js';
 import { Icon } from './icons.js';
-import { useAction, useLive } from './live.js';
+import { useAction, useGet, useLive } from './live.js';
 import { change, linkTo } from './router.js';
 import { Empty, Field, Problem, Select } from './ui.js';
 
@@ -98,11 +98,7 @@ const MetadataFieldInputs = ({ field: { max_length, ...field }, number, onChange
 
 /** @param {{ database: string, onReady: (database: string) => void }} props */
 function Preparing({ database, onReady }) {
-  const { data, error } = useLive(
-    (signal) => call('GET', withQuery('/databases/status', { database }), { signal }),
-    [database],
-    600,
-  );
+  const { data, error } = useGet(withQuery('/databases/status', { database }), 600);
   const isReady = data?.infra.ready_for_ingestion === true;
   useEffect(() => {
     if (isReady) onReady(database);
@@ -121,7 +117,7 @@ function Preparing({ database, onReady }) {
  */
 export function DeleteDatabase({ database, onClose, onDeleted }) {
   const path = `/databases/${encodeURIComponent(database)}`;
-  const { data } = useLive((signal) => call('GET', `${path}/stats`, { signal }), [path], 0);
+  const { data } = useGet(`${path}/stats`, 0);
   const run = async () => {
     await call('DELETE', path);
     await onDeleted();

@@ -3,7 +3,7 @@ import { call, withQuery } from './api.js';
 import { html } from './html.js';
 import { useLive } from './live.js';
 import { linkHere } from './router.js';
-import { Loaded } from './ui.js';
+import { Empty, Loaded } from './ui.js';
 
 /** @typedef {import('./ui.js').Children} Children */
 
@@ -30,9 +30,10 @@ export function useList(path, query, everyMs, load = (address, signal) => call('
 
 /**
  * The page of a list: its problem, its records, or what to do where there are none.
- * @param {{ list: ReturnType<typeof useList>, rows: any[] | undefined, empty: Children } & Omit<Parameters<typeof Table<any>>[0], 'rows'>} props
+ * @param {{ list: ReturnType<typeof useList>, rows: any[] | undefined, empty: Children, filtered?: string | false, all?: string } & Omit<Parameters<typeof Table<any>>[0], 'rows'>} props
+ *   `filtered`: what is said where no record matches the filters; `all`: the address of the list without them
  */
-export const List = ({ list, rows, empty, ...table }) => html`
+export const List = ({ list, rows, empty, filtered, all, ...table }) => html`
   <${Loaded} of=${list} retry=${list.refresh} />
   ${
     rows &&
@@ -42,7 +43,9 @@ export const List = ({ list, rows, empty, ...table }) => html`
         rows.length > 0
           ? html`<${Table} ...${table} rows=${rows} />`
           : list.isFirst
-            ? empty
+            ? filtered
+              ? html`<${Empty} title=${filtered}><a href=${all}>Show all ${table.label.toLowerCase()}</a></${Empty}>`
+              : empty
             : html`<p class="muted">Nothing is left on this page.</p>`
       }
       <${Pages} list=${list} next=${list.data.next_cursor} />

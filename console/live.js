@@ -1,4 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { call } from './api.js';
+import { changesOf } from './changes.js';
 import { connection } from './connection.js';
 import { isStreaming, onChange } from './events.js';
 
@@ -11,9 +13,9 @@ import { isStreaming, onChange } from './events.js';
  * An action of a person: whether it runs, and the error of its last run.
  * @template {any[]} Args
  * @param {(...args: Args) => Promise<unknown>} action
- * @param {() => Promise<unknown>} [after] called in any case, so that the page shows the new state
+ * @param {(() => unknown)[]} after called in any case, so that the page shows the new state
  */
-export function useAction(action, after) {
+export function useAction(action, ...after) {
   const [state, setState] = useState({ busy: false, error: /** @type {Error | undefined} */ (undefined) });
   /** @param {Args} args */
   const run = async (...args) => {
@@ -23,7 +25,7 @@ export function useAction(action, after) {
       (fault) => fault,
     );
     setState({ busy: false, error });
-    await after?.();
+    await Promise.all(after.map((each) => each()));
   };
   /** For forms. @param {Event} event */
   const submit = (event) => {
@@ -100,17 +102,17 @@ export function useLive(load, inputs, everyMs = 5_000) {
     const onConnection = () => {
       if (!connection.isLost()) void once();
     };
-    const stopWatching = connection.onChange(onConnection);
-    const stopListening = onChange(onEvent);
-    document.addEventListener('visibilitychange', onVisible);
+    const stops = [
+      connection.onChange(onConnection),
+      onChange(onEvent),
+      changesOf(document, 'visibilitychange')(onVisible),
+    ];
     void once();
     return () => {
       ended.abort();
       clearTimeout(timer);
       clearTimeout(soon);
-      stopListening();
-      stopWatching();
-      document.removeEventListener('visibilitychange', onVisible);
+      for (const stop of stops) stop();
     };
   }, [identity]);
 
@@ -118,3 +120,13 @@ export function useLive(load, inputs, everyMs = 5_000) {
   const current = state.of === identity ? state : undefined;
   return { data: current?.data, error: current?.error, refresh };
 }
+
+/**
+ * Reads a path of the API as `useLive` does.
+ * @param {string} path
+ * @param {number | ((data: any) => number)} everyMs 0: once
+ * @param {import('./session.js').KeySlot} [as]
+ * @returns {Live<any>}
+ */
+export const useGet = (path, everyMs, as) =>
+  useLive((signal) => call('GET', path, { as, signal }), [path, as], everyMs);

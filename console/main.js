@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useChanging } from './changes.js';
 import { Dialog } from './dialogs.js';
 import { html } from './html.js';
 import { Icon } from './icons.js';
@@ -40,7 +41,7 @@ const PAGES = /** @type {const} */ ([
 ]);
 
 function Console() {
-  const signedIn = useSignedIn();
+  const signedIn = useChanging(session.onChange, session.isSignedIn);
   const route = useRoute();
   const [helps, setHelps] = useState(false);
   const main = useRef(/** @type {HTMLElement | null} */ (null));
@@ -131,12 +132,6 @@ const Shortcuts = ({ onClose }) => html`
     </dl>
   </${Dialog}>
 `;
-
-function useSignedIn() {
-  const [, setVersion] = useState(0);
-  useEffect(() => session.onChange(() => setVersion((version) => version + 1)), []);
-  return session.isSignedIn();
-}
 
 /** @param {boolean} enabled @param {() => void} onHelp */
 function useShortcuts(enabled, onHelp) {

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { changesOf, useChanging } from './changes.js';
 import { connection } from './connection.js';
 import { html } from './html.js';
 import { isOutdated } from './settings.js';
@@ -7,21 +8,18 @@ const CHECK_MS = 10 * 60_000;
 
 /** What concerns every page: the connection is lost, or this tab is older than the server. */
 export function Notices() {
-  const [isLost, setLost] = useState(connection.isLost);
+  const isLost = useChanging(connection.onChange, connection.isLost);
   const [outdated, setOutdated] = useState(false);
   useEffect(() => {
     const check = async () => {
-      setLost(connection.isLost());
       // A new release starts with a restart, and a tab is often looked at after days.
       if (!document.hidden && !connection.isLost() && (await isOutdated())) setOutdated(true);
     };
     const timer = setInterval(check, CHECK_MS);
-    const stop = connection.onChange(check);
-    document.addEventListener('visibilitychange', check);
+    const stops = [connection.onChange(check), changesOf(document, 'visibilitychange')(check)];
     return () => {
       clearInterval(timer);
-      stop();
-      document.removeEventListener('visibilitychange', check);
+      for (const stop of stops) stop();
     };
   }, []);
   return html`

@@ -1,5 +1,6 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { withQuery } from './api.js';
+import { changesOf, useChanging } from './changes.js';
 
 /** @typedef {{ page: string, parameters: Record<string, string> }} Route */
 
@@ -31,16 +32,7 @@ export function change(changed) {
 /** Closes the record that is open beside its list. */
 export const closeRecord = () => change({ id: '', run: '', collection: '' });
 
-/** @returns {Route} */
-export function useRoute() {
-  const [route, setRoute] = useState(currentRoute);
-  useEffect(() => {
-    const update = () => setRoute(currentRoute());
-    addEventListener('hashchange', update);
-    return () => removeEventListener('hashchange', update);
-  }, []);
-  return route;
-}
+export const useRoute = () => useChanging(changesOf(window, 'hashchange'), currentRoute);
 
 /** Moves the focus to the title when a page changes its view: the link that was pressed is gone. @param {string} view */
 export function useFocusOnTitle(view) {

@@ -1,3 +1,5 @@
+import { createChanges } from './changes.js';
+
 /**
  * The keys of this tab. They are kept in `sessionStorage` only: another tab has its own, and closing the tab removes them.
  *
@@ -12,7 +14,7 @@ const SLOTS = /** @type {KeySlot[]} */ (Object.keys(NAMES));
 /** Keys that were pasted at `/docs` in this tab. */
 const PASTED = 'postback.docs.key.';
 
-const changes = new EventTarget();
+const { tell, onChange } = createChanges();
 
 /** Why the last session ended, for the sign-in page. */
 let notice = '';
@@ -29,7 +31,7 @@ export const session = {
   signIn(keys) {
     notice = '';
     for (const slot of SLOTS) if (keys[slot]) sessionStorage.setItem(NAMES[slot], keys[slot]);
-    changes.dispatchEvent(new Event('change'));
+    tell();
   },
 
   /** Forgets one key; or all, and those that were pasted at `/docs`. @param {{ slot?: KeySlot, reason?: string }} [options] */
@@ -40,14 +42,10 @@ export const session = {
       const pasted = Object.keys(sessionStorage).filter((entry) => entry.startsWith(PASTED));
       for (const entry of pasted) sessionStorage.removeItem(entry);
     }
-    changes.dispatchEvent(new Event('change'));
+    tell();
   },
 
-  /** @param {() => void} listener @returns {() => void} */
-  onChange(listener) {
-    changes.addEventListener('change', listener);
-    return () => changes.removeEventListener('change', listener);
-  },
+  onChange,
 };
 
 /**
@@ -55,7 +53,7 @@ export const session = {
  * @param {string} key
  * @returns {KeySlot | null}
  */
-export function slotOf(key) {
+function slotOf(key) {
   if (key.startsWith('pbk_api_')) return 'api';
   if (/^pbk_crew(user)?_/.test(key)) return 'crew';
   return key.startsWith('pbk_sk_') ? 'payment' : null;

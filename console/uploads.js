@@ -1,7 +1,7 @@
 import { INDEXING_STATUS_TABLE } from 'domain/content/states.js';
 import { isFinalState } from 'domain/state-machine.js';
-import { useEffect, useState } from 'preact/hooks';
 import { call, withQuery } from './api.js';
+import { createChanges, useChanging } from './changes.js';
 import { faultOf } from './files.js';
 import { session } from './session.js';
 
@@ -35,7 +35,7 @@ const STATUS_IDS = 100;
 
 /** @type {Upload[]} */
 let list = [];
-const changes = new EventTarget();
+const { tell, onChange } = createChanges();
 let stop = new AbortController();
 
 /** @type {Promise<import('./files.js').Limits> | undefined} */
@@ -50,12 +50,10 @@ export function readLimits() {
   return limitsRead;
 }
 
-const changed = () => changes.dispatchEvent(new Event('change'));
-
 /** @param {Upload} upload @param {Partial<Upload>} change */
 function set(upload, change) {
   Object.assign(upload, change);
-  changed();
+  tell();
 }
 
 /** @param {Upload['step']} step */
@@ -75,7 +73,7 @@ export const uploads = {
       }),
     );
     list = [...list, ...added];
-    changed();
+    tell();
     // Without them the API decides.
     const limits = await readLimits().catch(() => undefined);
     await Promise.all(
@@ -97,14 +95,14 @@ export const uploads = {
     );
     note.step = 'waiting';
     list = [...list, note];
-    changed();
+    tell();
     sendNext();
   },
 
   /** Sends what a lost connection has cut off. */
   retry() {
     for (const upload of at('cut off')) Object.assign(upload, { step: 'waiting', fault: undefined });
-    changed();
+    tell();
     sendNext();
   },
 
@@ -135,7 +133,7 @@ export const uploads = {
     stop.abort();
     stop = new AbortController();
     list = [];
-    changed();
+    tell();
   },
 };
 
@@ -143,16 +141,7 @@ export const uploads = {
 export const isOpen = ({ step, unchanged, status }) =>
   step === 'sent' && !unchanged && !isFinalState(INDEXING_STATUS_TABLE, status);
 
-/** @returns {Upload[]} */
-export function useUploads() {
-  const [, setVersion] = useState(0);
-  useEffect(() => {
-    const update = () => setVersion((version) => version + 1);
-    changes.addEventListener('change', update);
-    return () => changes.removeEventListener('change', update);
-  }, []);
-  return list;
-}
+export const useUploads = () => useChanging(onChange, () => list);
 
 session.onChange(() => {
   limitsRead = undefined;
@@ -216,7 +205,7 @@ function fail(upload, { status, code, message }) {
   }
   // The others would meet the same fate.
   for (const each of [upload, ...at('waiting')]) Object.assign(each, { step: 'cut off', fault: message });
-  changed();
+  tell();
 }
 
 /** @param {Upload[]} group of one collection @param {AbortSignal} signal */
@@ -239,5 +228,5 @@ async function readStatuses(group, signal) {
     if (status) Object.assign(upload, { status, fault: fault ?? undefined });
     else Object.assign(upload, { step: 'rejected', fault: 'The item was deleted.' });
   }
-  changed();
+  tell();
 }

@@ -4,7 +4,7 @@ import { call, withQuery } from '../api.js';
 import { duration, plural } from '../format.js';
 import { html } from '../html.js';
 import { Table } from '../list.js';
-import { useAction, useLive } from '../live.js';
+import { useAction, useGet, useLive } from '../live.js';
 import { isUserKey, session } from '../session.js';
 import * as ui from '../ui.js';
 import { CrewPicture } from './picture.js';
@@ -69,12 +69,8 @@ async function loadExecutions(names, signal) {
  */
 export function ExecutionDrawer({ crew, id, plan, waiting, onDecide }) {
   const path = `/crews/${encodeURIComponent(crew)}/${encodeURIComponent(id)}`;
-  const execution = useLive(
-    async (signal) =>
-      /** @type {Schemas['CrewExecution']} */ (await call('GET', `${path}/status`, { as: 'crew', signal })),
-    [path],
-    intervalOf,
-  );
+  /** @type {import('../live.js').Live<Schemas['CrewExecution']>} */
+  const execution = useGet(`${path}/status`, intervalOf, 'crew');
   const cancel = useAction(() => call('POST', `${path}/cancel`, { as: 'crew' }), execution.refresh);
   const { data } = execution;
   const canCancel = data && !isFinalState(EXECUTION_STATUS_TABLE, data.status) && !isUserKey(session.key('crew'));

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { call, withQuery } from '../api.js';
+import { withQuery } from '../api.js';
 import { html } from '../html.js';
 import { KINDS, NewKey, RevokeKey, shownKey } from '../keys.js';
 import { Table } from '../list.js';
-import { useLive } from '../live.js';
+import { useGet } from '../live.js';
 import { linkTo } from '../router.js';
 import { session } from '../session.js';
 import * as ui from '../ui.js';
@@ -29,8 +29,7 @@ const NoKey = () => html`
 
 /** @param {{ crew: string }} props */
 function Keys({ crew }) {
-  const path = withQuery('/keys', { crew, state: 'active', limit: 100 });
-  const list = useLive((signal) => call('GET', path, { signal }), [path], 30_000);
+  const list = useGet(withQuery('/keys', { crew, state: 'active', limit: 100 }), 30_000);
   const [creates, setCreates] = useState(false);
   const [revokes, setRevokes] = useState(/** @type {Key | undefined} */ (undefined));
   /** @type {import('../list.js').Column<Key>[]} */

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { html } from '../html.js';
-import { useAction, useLive } from '../live.js';
+import { useAction, useGet } from '../live.js';
 import { kickoffSamples, RequestSamples } from '../request-samples.js';
 import { go } from '../router.js';
 import * as ui from '../ui.js';
@@ -12,7 +12,7 @@ import { CallbackFields, givenUrls, urlsOf } from './callbacks.js';
 /** A form that starts an execution, and shows it. @param {{ crew: string }} props */
 export function Kickoff({ crew }) {
   const path = `/crews/${encodeURIComponent(crew)}`;
-  const inputs = useLive((signal) => call('GET', `${path}/inputs`, { as: 'crew', signal }), [crew], 0);
+  const inputs = useGet(`${path}/inputs`, 0, 'crew');
   const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
   const [urls, setUrls] = useState(() => urlsOf({}));
   const names = /** @type {string[] | undefined} */ (inputs.data?.inputs);

@@ -1,5 +1,5 @@
 import { CREW_TASK_STATUS_TABLE } from 'domain/crews/states.js';
-import { useEffect, useState } from 'preact/hooks';
+import { changesOf, useChanging } from '../changes.js';
 import { html } from '../html.js';
 import { labelOf } from '../ui.js';
 
@@ -26,22 +26,12 @@ const NAME_CHARACTERS = 22;
 /** Steps go down on a narrow screen, and to the right on a wide one. */
 const narrow = matchMedia('(width < 900px)');
 
-function useIsNarrow() {
-  const [isNarrow, setIsNarrow] = useState(narrow.matches);
-  useEffect(() => {
-    const update = () => setIsNarrow(narrow.matches);
-    narrow.addEventListener('change', update);
-    return () => narrow.removeEventListener('change', update);
-  }, []);
-  return isNarrow;
-}
-
 /**
  * The tasks of a crew in their order, with what each receives; in an execution also with their states.
  * @param {{ tasks: Task[], states?: Record<string, import('domain/crews/states.js').CrewTaskStatus> }} props
  */
 export function CrewPicture({ tasks, states }) {
-  const isNarrow = useIsNarrow();
+  const isNarrow = useChanging(changesOf(narrow, 'change'), () => narrow.matches);
   const plan = planOf(tasks);
   /** @param {PlacedTask} task @returns {Place} */
   const placeOf = ({ step, lane }) =>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api.js';
 import { html } from '../html.js';
-import { useAction, useLive } from '../live.js';
+import { useAction, useGet } from '../live.js';
 import { jobSamples, RequestSamples } from '../request-samples.js';
 import { change, go, linkTo, useFocusOnTitle } from '../router.js';
 import * as ui from '../ui.js';
@@ -16,7 +16,7 @@ const SOURCES = /** @type {const} */ ({ text: 'Text', file: 'File', url: 'Addres
 
 /** A form that submits a job. @param {{ parameters: Record<string, string> }} props */
 export function NewJob({ parameters }) {
-  const catalogue = useLive((signal) => call('GET', '/v3/ai/models', { signal }), [], 0);
+  const catalogue = useGet('/v3/ai/models', 0);
   const models = /** @type {AiModel[] | undefined} */ (catalogue.data?.models);
   const model = models?.find((each) => each.model === parameters.new) ?? models?.[0];
   useFocusOnTitle('new job');
@@ -67,7 +67,7 @@ function JobForm({ models, model, maxBytes }) {
       const { job_id } = await call('POST', '/v3/ai/async', { body: { model: name, input } });
       go('jobs', { id: job_id });
     },
-    async () => setProgress(''),
+    () => setProgress(''),
   );
 
   return html`

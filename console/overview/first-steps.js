@@ -61,7 +61,7 @@ export function FirstSteps({ onChanged }) {
 /** What to do with the examples, while they are there. @param {{ onChanged: () => Promise<unknown> }} props */
 export function Examples({ onChanged }) {
   const examples = useLive(stateOfExamples, [], (state) => (state === 'in progress' ? 1_500 : 30_000));
-  const remove = useAction(removeExamples, () => Promise.all([examples.refresh(), onChanged()]));
+  const remove = useAction(removeExamples, examples.refresh, onChanged);
   if (!examples.data || examples.data === 'absent') return null;
   return html`
     <section class="card examples" aria-label="Examples">

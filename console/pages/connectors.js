@@ -96,10 +96,7 @@ function ConnectorDrawer({ id, onChanged }) {
     (data) => (data?.status.syncing ? 1_500 : 6_000),
   );
   const { data } = found;
-  const sync = useAction(
-    () => call('POST', `${path}/sync`),
-    () => Promise.all([found.refresh(), onChanged()]),
-  );
+  const sync = useAction(() => call('POST', `${path}/sync`), found.refresh, onChanged);
   const actions = html`
     <${ui.WorkflowLink} attributes=${{ PostbackSource: id }} />
     <${ui.ActionButton} className="primary" run=${sync.run} disabled=${data?.status.syncing ?? true}><${Icon} name="retry" />Sync now</${ui.ActionButton}>

@@ -7,7 +7,7 @@ import { CrewPicture } from '../crews/picture.js';
 import { useDecisionsOfOthers, Waiting } from '../crews/waiting.js';
 import { plural } from '../format.js';
 import { html } from '../html.js';
-import { useLive } from '../live.js';
+import { useGet, useLive } from '../live.js';
 import { linkTo, useFocusOnTitle } from '../router.js';
 import { isUserKey, session } from '../session.js';
 import { SigningSecret } from '../signing-secret.js';
@@ -21,7 +21,7 @@ const MAX_CREWS = 10;
 
 /** All crews, or one of them. @param {{ parameters: Record<string, string> }} props */
 export function Crews({ parameters: { crew = '', run, id } }) {
-  const waiting = useLive((signal) => call('GET', '/crews/waiting?limit=50', { as: 'crew', signal }), [], 3_000);
+  const waiting = useGet('/crews/waiting?limit=50', 3_000, 'crew');
   // Keys of users may read the outputs that wait, and no list of crews.
   const isUser = isUserKey(session.key('crew'));
   const deployed = useLive(

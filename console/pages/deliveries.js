@@ -8,7 +8,7 @@ import { duration, plural, words } from '../format.js';
 import { html } from '../html.js';
 import { Icon } from '../icons.js';
 import { List, useList } from '../list.js';
-import { useAction, useLive } from '../live.js';
+import { useAction, useGet, useLive } from '../live.js';
 import { change, linkTo } from '../router.js';
 import { isUserKey, session } from '../session.js';
 import * as ui from '../ui.js';
@@ -59,7 +59,7 @@ export function Deliveries({ parameters }) {
         <${TextFilter} label="Error code" name="error_code" value=${error_code} placeholder="HTTP_503" />
       </div>
       <${List} label="Deliveries" list=${list} rows=${list.data?.deliveries} columns=${COLUMNS} id="delivery_id" open=${id}
-        empty=${html`<${NoDeliveries} filtered=${Object.values(filters).some(Boolean)} />`} />
+        filtered=${Object.values(filters).some(Boolean) && 'No delivery matches.'} all=${linkTo('deliveries')} empty=${html`<${NoDeliveries} />`} />
       ${id && html`<${DeliveryDrawer} key=${id} path=${`${PATH}/${encodeURIComponent(id)}`} onChanged=${list.refresh} />`}
       ${replays && html`<${Replay} onClose=${() => setReplays(false)} onSent=${list.refresh} />`}
     </${ui.Page}>
@@ -73,7 +73,7 @@ const TextFilter = ({ name, ...field }) => html`
 
 /** Where webhooks go. */
 function Registration() {
-  const { data } = useLive((signal) => call('GET', '/webhooks/indexing', { signal }), [], 15_000);
+  const { data } = useGet('/webhooks/indexing', 15_000);
   if (!data) return null;
   if (!data.registered) {
     return html`
@@ -89,11 +89,8 @@ function Registration() {
   return html`<p class="lead">Webhooks go to <code>${data.url}</code>. <a href=${linkTo('webhooks')}>Change or test it</a></p>`;
 }
 
-/** @param {{ filtered: boolean }} props */
-const NoDeliveries = ({ filtered }) =>
-  filtered
-    ? html`<${ui.Empty} title="No delivery matches."><a href=${linkTo('deliveries')}>Show all deliveries</a></${ui.Empty}>`
-    : html`<${ui.Empty} title="No deliveries yet.">Webhooks of items and callbacks of jobs and crews are listed here with every attempt.</${ui.Empty}>`;
+const NoDeliveries = () =>
+  html`<${ui.Empty} title="No deliveries yet.">Webhooks of items and callbacks of jobs and crews are listed here with every attempt.</${ui.Empty}>`;
 
 /** @type {import('../list.js').Column<Schemas['Delivery']>[]} */
 const COLUMNS = [
@@ -149,7 +146,8 @@ function DeliveryDrawer({ path, onChanged }) {
   const { data } = delivery;
   const retry = useAction(
     () => call('POST', `${path}/retry`, { key: data ? keyFor(data) : undefined }),
-    () => Promise.all([delivery.refresh(), onChanged()]),
+    delivery.refresh,
+    onChanged,
   );
   const actions = html`
     ${data?.workflow && html`<${ui.WorkflowLink} attributes=${{ WorkflowId: data.workflow }} />`}
@@ -309,10 +307,8 @@ function bodyOf({ status, hours, error_code }, dryRun) {
 
 /** @param {{ id: string }} props */
 function ReplayProgress({ id }) {
-  const { data, error } = useLive(
-    (signal) => call('GET', `/webhooks/indexing/replays/${id}`, { signal }),
-    [id],
-    (found) => (found?.status === 'running' || !found ? 1_000 : 0),
+  const { data, error } = useGet(`/webhooks/indexing/replays/${id}`, (found) =>
+    found?.status === 'running' || !found ? 1_000 : 0,
   );
   return html`
     <div class="dialog-body" role="status">

@@ -83,22 +83,19 @@ function ItemsOf({ database, parameters: { status, id, collection, add } }) {
     ${data && html`<${Progress} stats=${data.stats} chosen=${status ?? ''} />`}
     <${List} label="Items" list=${list} rows=${data?.items} columns=${columns} id="id" open=${id}
       with=${(/** @type {Schemas['Item']} */ { collection: place }) => ({ database, collection: place })}
-      empty=${html`<${NoItems} database=${database} status=${status} />`} />
+      filtered=${status && `No item is ${words(status)}.`} all=${linkTo('items', { database })} empty=${html`<${NoItems} database=${database} />`} />
     ${id && html`<${ItemDrawer} key=${id} database=${database} id=${id} collection=${collection} onDeleted=${list.refresh} />`}
   `;
 }
 
-/** @param {{ database: string, status: string | undefined }} props */
-const NoItems = ({ database, status }) =>
-  status
-    ? html`<${ui.Empty} title=${`No item is ${words(status)}.`}><a href=${linkTo('items', { database })}>Show all items</a></${ui.Empty}>`
-    : html`
-        <${ui.Empty} title="This database is empty.">
-          <p>Drop files or folders here, or <a href=${linkTo('items', { database, add: '1' })}>choose them, or write a note</a>.</p>
-          <p>A <a href=${linkTo('connectors')}>connector</a> fetches a site, a feed or a bucket. In a terminal:</p>
-          <${ui.Command}>${`./postback ingest examples --database ${database} --watch`}</${ui.Command}>
-        </${ui.Empty}>
-      `;
+/** @param {{ database: string }} props */
+const NoItems = ({ database }) => html`
+  <${ui.Empty} title="This database is empty.">
+    <p>Drop files or folders here, or <a href=${linkTo('items', { database, add: '1' })}>choose them, or write a note</a>.</p>
+    <p>A <a href=${linkTo('connectors')}>connector</a> fetches a site, a feed or a bucket. In a terminal:</p>
+    <${ui.Command}>${`./postback ingest examples --database ${database} --watch`}</${ui.Command}>
+  </${ui.Empty}>
+`;
 
 /** How many items are in each state; each is a filter. @param {{ stats: any, chosen: string }} props */
 function Progress({ stats, chosen }) {

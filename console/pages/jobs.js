@@ -8,7 +8,7 @@ import { html } from '../html.js';
 import { NewJob } from '../jobs/new-job.js';
 import { JobResult } from '../jobs/result.js';
 import { List, useList } from '../list.js';
-import { useAction, useLive } from '../live.js';
+import { useAction, useGet, useLive } from '../live.js';
 import { jobSamples, RequestSamples } from '../request-samples.js';
 import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
@@ -45,23 +45,19 @@ function JobList({ parameters: { status = '', id } }) {
         <${ui.Filter} label="State" name="status" value=${status} options=${STATES} />
       </div>
       <${List} label="Jobs" list=${list} rows=${list.data?.jobs} columns=${columns} id="job_id" open=${id}
-        empty=${html`<${NoJobs} filtered=${status !== ''} />`} />
+        filtered=${status !== '' && 'No job is in this state.'} all=${linkTo('jobs')} empty=${html`<${NoJobs} />`} />
       ${id && html`<${JobDrawer} key=${id} id=${id} onChanged=${list.refresh} />`}
     </${ui.Page}>
   `;
 }
 
-/** @param {{ filtered: boolean }} props */
-const NoJobs = ({ filtered }) =>
-  filtered
-    ? html`<${ui.Empty} title="No job is in this state."><a href=${linkTo('jobs')}>Show all jobs</a></${ui.Empty}>`
-    : html`
-        <${ui.Empty} title="No AI jobs yet. A job reads the text of a scan, summarises a text, finds its names, and more.">
-          <p><a class="button primary" href=${NEW_JOB}>New job</a></p>
-          <p>In a terminal:</p>
-          <${ui.Command}>./postback jobs run ocr/ocr_async/tesseract examples/notice-board.png --wait</${ui.Command}>
-        </${ui.Empty}>
-      `;
+const NoJobs = () => html`
+  <${ui.Empty} title="No AI jobs yet. A job reads the text of a scan, summarises a text, finds its names, and more.">
+    <p><a class="button primary" href=${NEW_JOB}>New job</a></p>
+    <p>In a terminal:</p>
+    <${ui.Command}>./postback jobs run ocr/ocr_async/tesseract examples/notice-board.png --wait</${ui.Command}>
+  </${ui.Empty}>
+`;
 
 /** @param {unknown} file */
 const isUpload = (file) => typeof file === 'string' && file.startsWith('fil_');
@@ -89,16 +85,10 @@ function JobDrawer({ id, onChanged }) {
       return data.callbacks.every(({ status }) => isFinalState(DELIVERY_STATE_TABLE, status)) ? 0 : 4_000;
     },
   );
-  const request = useLive(
-    async (signal) => /** @type {Schemas['JobInput']} */ (await call('GET', `${path}/input`, { signal })),
-    [id],
-    0,
-  );
+  /** @type {import('../live.js').Live<Schemas['JobInput']>} */
+  const request = useGet(`${path}/input`, 0);
   const { data } = job;
-  const cancel = useAction(
-    () => call('DELETE', path),
-    () => Promise.all([job.refresh(), onChanged()]),
-  );
+  const cancel = useAction(() => call('DELETE', path), job.refresh, onChanged);
   const actions = html`
     <${ui.WorkflowLink} attributes=${{ PostbackSource: id }} />
     ${data && !data.found.finished_at && html`<${ui.ActionButton} run=${cancel.run}>Cancel job</${ui.ActionButton}>`}

@@ -1,10 +1,9 @@
 import { KEY_STATE_TABLE } from 'domain/key-states.js';
 import { useState } from 'preact/hooks';
-import { call } from '../api.js';
 import { html } from '../html.js';
 import { KINDS, NewKey, RevokeKey, shownKey } from '../keys.js';
 import { List, useList } from '../list.js';
-import { useLive } from '../live.js';
+import { useGet } from '../live.js';
 import { linkTo } from '../router.js';
 import * as ui from '../ui.js';
 
@@ -59,11 +58,8 @@ const LastUse = ({ at }) => (at ? html`<${ui.Time} at=${at} />` : 'not yet');
 
 /** @param {{ id: string, onChanged: () => Promise<void> }} props */
 function KeyDrawer({ id, onChanged }) {
-  const found = useLive(
-    async (signal) => /** @type {Key} */ (await call('GET', `/keys/${encodeURIComponent(id)}`, { signal })),
-    [id],
-    30_000,
-  );
+  /** @type {import('../live.js').Live<Key>} */
+  const found = useGet(`/keys/${encodeURIComponent(id)}`, 30_000);
   const [revokes, setRevokes] = useState(false);
   const key = found.data;
   const revoke =

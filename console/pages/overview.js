@@ -1,10 +1,9 @@
 import { UNFINISHED_JOB_STATUSES } from 'domain/ai-jobs/states.js';
 import { INDEXING_STATUS_TABLE, UNFINISHED_INDEXING_STATUSES } from 'domain/content/states.js';
-import { call } from '../api.js';
 import { TimeChart } from '../charts.js';
 import { count, duration, plural, short } from '../format.js';
 import { html } from '../html.js';
-import { useLive } from '../live.js';
+import { useGet, useLive } from '../live.js';
 import { Failures, loadFailures } from '../overview/failures.js';
 import { Examples, FirstSteps } from '../overview/first-steps.js';
 import { useWaiting, WaitingSummary } from '../overview/waiting.js';
@@ -43,11 +42,7 @@ const WithoutKey = ({ waiting }) => html`
 
 /** @param {{ hours: string, waiting: ReturnType<typeof useWaiting> }} props */
 function Now({ hours, waiting }) {
-  const activity = useLive(
-    (signal) => call('GET', `/usage/activity?hours=${Number(hours)}`, { signal }),
-    [hours],
-    10_000,
-  );
+  const activity = useGet(`/usage/activity?hours=${Number(hours)}`, 10_000);
   const failures = useLive(loadFailures, [], 20_000);
   const refresh = () => Promise.all([activity.refresh(), failures.refresh(), waiting.refresh()]);
   const { data } = activity;

@@ -3,7 +3,7 @@ import { isFinalState } from 'domain/state-machine.js';
 import { call } from '../api.js';
 import { html } from '../html.js';
 import { List, useList } from '../list.js';
-import { useAction, useLive } from '../live.js';
+import { useAction, useGet } from '../live.js';
 import { linkTo } from '../router.js';
 import { SigningSecret } from '../signing-secret.js';
 import * as ui from '../ui.js';
@@ -31,7 +31,7 @@ export function Payments({ parameters: { status = '', id } }) {
         <${ui.Filter} label="State" name="status" value=${status} options=${STATES} />
       </div>
       <${List} label="Authentications" list=${list} rows=${list.data?.authentications} columns=${columns} id="authentication_id" open=${id}
-        empty=${html`<${NoPayments} filtered=${status !== ''} />`} />
+        filtered=${status !== '' && 'No authentication is in this state.'} all=${linkTo('payments')} empty=${html`<${NoPayments} />`} />
       <section class="card signing-card" aria-label="Signing secret">
         <h2>Signing secret of the callbacks</h2>
         <${SigningSecret} path="/authentication/signing-secret" as="payment" signs="callbacks to webhook_url" canDelete=${false} />
@@ -41,16 +41,12 @@ export function Payments({ parameters: { status = '', id } }) {
   `;
 }
 
-/** @param {{ filtered: boolean }} props */
-const NoPayments = ({ filtered }) =>
-  filtered
-    ? html`<${ui.Empty} title="No authentication is in this state."><a href=${linkTo('payments')}>Show all authentications</a></${ui.Empty}>`
-    : html`
-        <${ui.Empty} title="No authentications yet. Your server creates them; to try it:">
-          <${ui.Command}>./postback payments create --amount 1250 --currency EUR</${ui.Command}>
-          <p>The <a href="/docs/guides/payments">guide</a> has the code of the browser.</p>
-        </${ui.Empty}>
-      `;
+const NoPayments = () => html`
+  <${ui.Empty} title="No authentications yet. Your server creates them; to try it:">
+    <${ui.Command}>./postback payments create --amount 1250 --currency EUR</${ui.Command}>
+    <p>The <a href="/docs/guides/payments">guide</a> has the code of the browser.</p>
+  </${ui.Empty}>
+`;
 
 /** @param {{ amount: number, currency: string }} payment */
 function amountOf({ amount, currency }) {
@@ -61,17 +57,12 @@ function amountOf({ amount, currency }) {
 /** @param {{ id: string, onChanged: () => Promise<void> }} props */
 function PaymentDrawer({ id, onChanged }) {
   const path = `/authentication/${encodeURIComponent(id)}`;
-  const found = useLive(
-    async (signal) => /** @type {Schemas['Authentication']} */ (await call('GET', path, { as: 'payment', signal })),
-    [id],
-    (data) => (data && isFinalState(AUTHENTICATION_STATE_TABLE, data.status) ? 0 : 3_000),
-  );
+  const isEnded = (/** @type {Schemas['Authentication'] | undefined} */ payment) =>
+    payment !== undefined && isFinalState(AUTHENTICATION_STATE_TABLE, payment.status);
+  const found = useGet(path, (payment) => (isEnded(payment) ? 0 : 3_000), 'payment');
   const { data } = found;
-  const close = useAction(
-    () => call('POST', `${path}/close`, { as: 'payment' }),
-    () => Promise.all([found.refresh(), onChanged()]),
-  );
-  const isOpen = data && !isFinalState(AUTHENTICATION_STATE_TABLE, data.status);
+  const close = useAction(() => call('POST', `${path}/close`, { as: 'payment' }), found.refresh, onChanged);
+  const isOpen = data && !isEnded(data);
   const actions =
     isOpen && html`<${ui.ActionButton} run=${close.run}>Close it: the payment is done</${ui.ActionButton}>`;
   return html`

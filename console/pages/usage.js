@@ -1,7 +1,6 @@
-import { call } from '../api.js';
 import { bytes, count } from '../format.js';
 import { html } from '../html.js';
-import { useLive } from '../live.js';
+import { useGet } from '../live.js';
 import { Loaded, Page, Time } from '../ui.js';
 
 /** What each quota counts. */
@@ -17,7 +16,7 @@ const QUOTAS = /** @type {[name: string, label: string, note: string][]} */ ([
 ]);
 
 export function Usage() {
-  const usage = useLive((signal) => call('GET', '/usage', { signal }), [], 10_000);
+  const usage = useGet('/usage', 10_000);
   const { data } = usage;
   return html`
     <${Page} title="Usage" lead="What your organisation uses, and its limits. Deleting records gives their use back.">

@@ -4,7 +4,7 @@ import { Confirm } from '../dialogs.js';
 import { headerLines, readable, SentRequestDetails, VerifySample } from '../exchange.js';
 import { count, duration } from '../format.js';
 import { html } from '../html.js';
-import { useAction, useLive } from '../live.js';
+import { useAction, useGet } from '../live.js';
 import { linkTo } from '../router.js';
 import { SigningSecret } from '../signing-secret.js';
 import * as ui from '../ui.js';
@@ -16,7 +16,7 @@ import { RegistrationForm } from './webhook-form.js';
 const PATH = '/webhooks/indexing';
 
 export function Webhooks() {
-  const found = useLive((signal) => call('GET', PATH, { signal }), [], 15_000);
+  const found = useGet(PATH, 15_000);
   const [changes, setChanges] = useState(false);
   const [secret, setSecret] = useState('');
   const { data } = found;
