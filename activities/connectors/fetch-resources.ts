@@ -6,6 +6,7 @@ import { SourceError } from '../../domain/connectors/connectors.js';
 import { type DetectKind, ExtractionError, ITEM_ERRORS } from '../../domain/extraction.js';
 import type { FileOwner, FileStore } from '../../domain/file-store.js';
 import { newFileId } from '../../domain/ids.js';
+import { mapConcurrently } from '../../domain/map-concurrently.js';
 import type { AddedUse } from '../../domain/quotas.js';
 import type { FetchResult, Source } from '../../providers/connectors/index.js';
 import type { ConnectorRecord } from '../../storage/connectors/connectors.js';
@@ -52,25 +53,14 @@ export function createResourceFetcher(deps: ResourceFetcherDependencies) {
       batch: string,
       signal: AbortSignal,
     ): Promise<FetchedResource[]> {
-      return scratch.use(async (folder) => {
+      return scratch.use((folder) => {
         const source = open(folder);
-        const fetched: FetchedResource[] = [];
-        const remaining = [...due.entries()];
-        const fetchNext = async () => {
-          for (let next = remaining.shift(); next; next = remaining.shift()) {
-            const [n, resource] = next;
-            const path = join(folder, String(n));
-            fetched.push(await fetchOne(source, resource, { connector, path, batch }, signal));
-            await rm(path, { force: true });
-          }
-        };
-        try {
-          await Promise.all(Array.from({ length: source.concurrency }, fetchNext));
+        return mapConcurrently(due, source.concurrency, signal, async (resource, stop, n) => {
+          const path = join(folder, String(n));
+          const fetched = await fetchOne(source, resource, { connector, path, batch }, stop);
+          await rm(path, { force: true });
           return fetched;
-        } catch (error) {
-          remaining.length = 0;
-          throw error;
-        }
+        });
       });
     },
 

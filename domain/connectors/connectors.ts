@@ -41,6 +41,12 @@ export class SourceError extends Error {
   }
 }
 
+/** What a server says about a version of a resource, which a later request can repeat (HTTP validators). */
+export interface Validators {
+  etag?: string | undefined;
+  last_modified?: string | undefined;
+}
+
 const MAX_START_PAGES = 100;
 const address = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })

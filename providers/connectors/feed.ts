@@ -1,10 +1,10 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type FeedSettings, SourceError } from '../../domain/connectors/connectors.js';
+import { type FeedSettings, SourceError, type Validators } from '../../domain/connectors/connectors.js';
 import type { FeedEntry } from './parsing/feed.js';
 import { MAX_LISTING_BYTES } from './parsing/listing.js';
-import { checkStatus, conditions, isUnchanged, type Validators, validatorsOf } from './requests.js';
+import { checkStatus, conditions, isUnchanged, validatorsOf } from './requests.js';
 import { followRedirects } from './same-site.js';
 import type { ListingPage, Source, SourceTools } from './source.js';
 

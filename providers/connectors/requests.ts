@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { RESOURCE_ERRORS, SourceError } from '../../domain/connectors/connectors.js';
+import { RESOURCE_ERRORS, SourceError, type Validators } from '../../domain/connectors/connectors.js';
 import {
   BlockedAddressError,
   type OutboundClient,
@@ -10,12 +10,6 @@ import {
 
 /** Of one request, and of one resource. */
 export type RequestLimits = Pick<OutboundDownload, 'timeoutMs' | 'maxBytes'>;
-
-/** What a server says about the version of a resource, which a later request can repeat. */
-export interface Validators {
-  etag?: string | undefined;
-  last_modified?: string | undefined;
-}
 
 const NOT_MODIFIED = 304;
 /** Values of ETag and Last-Modified that a request can repeat. */

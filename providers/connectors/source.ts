@@ -1,5 +1,6 @@
+import type { Validators } from '../../domain/connectors/connectors.js';
 import type { ForeignParser } from './parsing/index.js';
-import type { Requests, Validators } from './requests.js';
+import type { Requests } from './requests.js';
 
 /** What a source works with. */
 export interface SourceTools {

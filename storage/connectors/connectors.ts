@@ -6,6 +6,7 @@ import type {
   S3Credentials,
   S3Settings,
   SyncCounts,
+  Validators,
 } from '../../domain/connectors/connectors.js';
 import type { SyncStatus } from '../../domain/connectors/states.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
@@ -69,12 +70,6 @@ export interface SyncRecord {
   error_message: string | null;
   /** Null until the sync has finished. */
   counts: SyncCounts | null;
-}
-
-/** HTTP validators of a version of a resource, for the conditional request of the next sync. */
-export interface Validators {
-  etag?: string | undefined;
-  last_modified?: string | undefined;
 }
 
 export type Connectors = ReturnType<typeof createConnectors>;

@@ -1,10 +1,14 @@
 import type { ClientSession } from 'mongodb';
-import { RESOURCE_OUTCOMES, type ResourceOutcome, type SyncCounts } from '../../domain/connectors/connectors.js';
+import {
+  RESOURCE_OUTCOMES,
+  type ResourceOutcome,
+  type SyncCounts,
+  type Validators,
+} from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncRef } from '../../domain/connectors/workflow-contract.js';
 import { sha256Hex } from '../../domain/ids.js';
 import type { Access } from '../collections.js';
 import { BY_ID, type PageQuery, pageById } from '../queries.js';
-import type { Validators } from './connectors.js';
 
 export interface ConnectorResourceRecord extends Validators {
   /** `<connector>/<hash of the key>` */

@@ -1,8 +1,8 @@
 import type { ClientSession } from 'mongodb';
-import type { SyncCounts } from '../../domain/connectors/connectors.js';
+import type { SyncCounts, Validators } from '../../domain/connectors/connectors.js';
 import type { StartedSync, SyncOutcome } from '../../domain/connectors/workflow-contract.js';
 import type { Access } from '../collections.js';
-import type { ConnectorRecord, SyncRecord, Validators } from './connectors.js';
+import type { ConnectorRecord, SyncRecord } from './connectors.js';
 
 /** Progress of a sync; absent fields do not change. `removed` is added to the count of removed resources. */
 export interface SyncStep {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type OcrPage, ocrPage } from '../../../domain/ai-jobs/features.js';
 import { type Checkpoints, noCheckpoints } from '../../../domain/checkpoints.js';
+import { mapConcurrently } from '../../../domain/map-concurrently.js';
 import { DEFAULT_OCR_LANGUAGE, type OcrLanguage } from '../../../domain/ocr-languages.js';
 import { createProcessPool } from '../../isolation/pool.js';
 import type { ExtractionLimits } from '../limits.js';
@@ -130,34 +131,4 @@ export function createPageReader(options: PageReaderOptions): PageReader {
       await Promise.all([pool.close(), second.close()]);
     },
   };
-}
-
-/**
- * Maps values with a bounded number of concurrent calls. The first failure aborts the other calls, and is thrown when they
- * have ended.
- * @returns results in the order of the values
- */
-async function mapConcurrently<Value, Result>(
-  values: readonly Value[],
-  concurrency: number,
-  signal: AbortSignal,
-  map: (value: Value, stop: AbortSignal) => Promise<Result>,
-): Promise<Result[]> {
-  const failure = new AbortController();
-  const stop = AbortSignal.any([signal, failure.signal]);
-  const results: Result[] = [];
-  const remaining = values.entries();
-  async function takeNext(): Promise<void> {
-    for (const [index, value] of remaining) {
-      stop.throwIfAborted();
-      results[index] = await map(value, stop);
-    }
-  }
-  const workers = Array.from({ length: Math.min(concurrency, values.length) }, () =>
-    takeNext().catch((error: unknown) => failure.abort(error)),
-  );
-  await Promise.all(workers);
-  signal.throwIfAborted();
-  failure.signal.throwIfAborted();
-  return results;
 }
