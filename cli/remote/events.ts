@@ -35,14 +35,13 @@ type Control = { event: 'ready' } | { event: 'reset'; reason: string };
 export async function* readEvents(
   client: Postback,
   query: Pick<EventOptions, 'types' | 'database'>,
-  signal?: AbortSignal,
 ): AsyncGenerator<StreamedEvent | Control> {
   let lastEventId: string | undefined;
-  for (let first = true; !signal?.aborted; first = false) {
+  for (let first = true; ; first = false) {
     try {
       const params = { query, header: lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId } };
       const headers = { Accept: 'text/event-stream' };
-      const stream = await bodyOf(client.GET('/events', { params, headers, parseAs: 'stream', signal }));
+      const stream = await bodyOf(client.GET('/events', { params, headers, parseAs: 'stream' }));
       const messages = (stream as unknown as ReadableStream<Uint8Array<ArrayBuffer>>)
         .pipeThrough(new TextDecoderStream())
         .pipeThrough(new EventSourceParserStream());
@@ -54,7 +53,7 @@ export async function* readEvents(
       // A server that restarts is available again soon.
       if (first || isRejection(error)) throw error;
     }
-    await wait(RECONNECT_MS, undefined, { signal }).catch(() => undefined);
+    await wait(RECONNECT_MS);
   }
 }
 

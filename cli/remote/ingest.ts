@@ -8,7 +8,6 @@ import { bodyOf, multipart, type Postback, type Schemas } from '../../client/ind
 import { inBatches } from '../../domain/batches.js';
 import { INDEXING_STATUS_TABLE, INDEXING_STATUSES } from '../../domain/content/states.js';
 import { isFinalState } from '../../domain/state-machine.js';
-import { readEvents } from './events.js';
 import { FileOnDisk } from './file-on-disk.js';
 import { inside } from './items.js';
 import { isTerminal, paint, paintState, print } from './output.js';
@@ -37,10 +36,8 @@ type Outcome = Pick<Schemas['IngestResult'], 'id' | 'status' | 'unchanged'> & { 
 const BATCH = { count: 20, size: 32 * 1024 * 1024, sizeOf: ({ file }: Source) => file.size };
 /** As many ids as one status request may have. */
 const STATUS_IDS = 100;
-const POLL_MS = 500;
-/** While events arrive: how often statuses are read nevertheless, and how often the progress is shown. */
-const SAFETY_POLL_MS = 5_000;
-const SHOW_MS = 100;
+/** Before each status request: many items are read less often. */
+const POLL_MS = 250;
 
 /**
  * `postback ingest`: sends files, folders, patterns and the standard input (`-`), with their paths as ids.
@@ -109,50 +106,17 @@ export async function ingestForm(client: Postback, form: object): Promise<Schema
 async function watch(client: Postback, outcomes: Outcome[], options: IngestOptions): Promise<void> {
   const progress = options.json ? null : createProgress(outcomes.length);
   const open = () => outcomes.filter(({ status }) => !isFinalState(INDEXING_STATUS_TABLE, status));
-  const events = followEvents(client, outcomes, options);
-  let nextRead = 0;
   try {
-    for (let waiting = open(); waiting.length > 0; waiting = open()) {
-      progress?.show(outcomes);
-      if (Date.now() >= nextRead) {
-        await readAll(client, waiting, options);
-        nextRead = events.live() ? Date.now() + SAFETY_POLL_MS : 0;
-      }
-      if (open().length > 0) await wait(events.live() ? SHOW_MS : POLL_MS);
-    }
-    // Events have no messages.
-    const failed = outcomes.filter(({ status, error }) => status === 'errored' && error === undefined);
-    await readAll(client, failed, options);
     progress?.show(outcomes);
-  } finally {
-    events.stop();
-    progress?.stop();
-  }
-}
-
-/** Sets the states as they change. A server without events, or one that allows no more streams, is polled instead. */
-function followEvents(client: Postback, outcomes: Outcome[], { database, collection = 'default' }: IngestOptions) {
-  const byId = new Map(outcomes.map((outcome) => [outcome.id, outcome]));
-  const abort = new AbortController();
-  let live = false;
-  const follow = async () => {
-    const query = { types: ['indexing.status_changed' as const], database };
-    for await (const event of readEvents(client, query, abort.signal)) {
-      live = true;
-      if (event.event !== 'indexing.status_changed' || event.collection !== collection) continue;
-      const outcome = byId.get(event.id);
-      if (outcome) outcome.status = event.status;
+    for (let waiting = open(); waiting.length > 0; waiting = open()) {
+      for (let start = 0; start < waiting.length; start += STATUS_IDS) {
+        await wait(POLL_MS);
+        await readStatuses(client, waiting.slice(start, start + STATUS_IDS), options);
+        progress?.show(outcomes);
+      }
     }
-  };
-  follow().catch(() => {
-    live = false;
-  });
-  return { live: () => live, stop: () => abort.abort() };
-}
-
-async function readAll(client: Postback, items: Outcome[], options: IngestOptions): Promise<void> {
-  for (let start = 0; start < items.length; start += STATUS_IDS) {
-    await readStatuses(client, items.slice(start, start + STATUS_IDS), options);
+  } finally {
+    progress?.stop();
   }
 }
 
