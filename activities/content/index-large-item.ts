@@ -65,7 +65,6 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
         const { index: current, next_index: next } = database;
         const { generation } = current;
         const chunksOf = await pagedChunks(chunks, ref, generation);
-        deps.graphExtractor.warmUp();
         const model = modelFor(database._id, current);
         if (model) {
           for await (const page of chunksOf()) {

@@ -24,8 +24,6 @@ import { isSuperseded, superseded } from './item-failures.js';
 import { type ReadItemDependencies, readItem } from './read-item.js';
 
 export interface GraphExtractor {
-  /** Called before texts are embedded: its process starts during that, and costs nothing while no item is indexed. */
-  warmUp(): void;
   extract(chunks: GraphText[], signal?: AbortSignal, org?: string): Promise<Graph>;
 }
 
@@ -73,7 +71,6 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     const stored = await chunks.listStored(records);
     const database = await databaseIndexes.getForEmbedding(databaseOf(records[0]!), embedders.current);
     const read = database?.index ?? { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS };
-    deps.graphExtractor.warmUp();
     await embed(work, stored, read, signal);
     work = await keep(work, items.keepInProgress);
     if (work.length === 0) return;

@@ -17,8 +17,6 @@ interface Extraction {
 }
 
 export interface GraphExtractor {
-  /** Starts the process for short texts, which makes the first text faster. */
-  warmUp(): void;
   /**
    * Extracts the entities and relations of one item, bounded in number, evidence and text. A text that exceeds the time or
    * memory limit has an empty graph: it stays searchable, and a retry would exceed the limit again.
@@ -78,7 +76,6 @@ export function createGraphExtractor({ timeoutMs = 30_000, idleMs }: GraphExtrac
   });
 
   return {
-    warmUp: () => short.warmUp(),
     extract(chunks, signal, org) {
       const characters = chunks.reduce((sum, { text }) => sum + text.length, 0);
       const extraction = { chunks, signal, org };

@@ -81,7 +81,6 @@ export function createModelGraphExtractor(
   }
 
   return {
-    warmUp: builtIn.warmUp,
     async extract(chunks, signal, org = '') {
       const time = AbortSignal.timeout(chunks.length > FEW_CHUNKS ? LARGE_ITEM_MS : timeoutMs);
       const limit = signal ? AbortSignal.any([signal, time]) : time;

@@ -29,8 +29,6 @@ export interface ProcessPool<Task, Result, Part = never> {
    * reason when it was aborted, an Error when no process could be started, or the error that the task threw
    */
   run(task: Task, signal?: AbortSignal, onPart?: TaskOptions<Part>['onPart'], owner?: string): Promise<Result>;
-  /** Starts a process, which makes the first task faster. */
-  warmUp(): void;
   /** Kills the processes with their running tasks. */
   close(): Promise<void>;
 }
@@ -105,9 +103,6 @@ export function createProcessPool<Task, Result, Part = never>(
       } finally {
         leave();
       }
-    },
-    warmUp() {
-      if (children.size === 0) giveBack(start());
     },
     async close() {
       await Promise.all([...children].map((child) => child.end()));

@@ -124,7 +124,6 @@ describe('small items that are indexed together', () => {
         },
       ]),
       graphExtractor: {
-        warmUp: () => undefined,
         async extract([chunk]: { chunk_id: string; text: string }[]) {
           await onGraph(chunk!.text);
           const mentions = [{ chunk_id: chunk!.chunk_id, sentence: chunk!.text }];
