@@ -96,6 +96,13 @@ export const FILE_EXTENSIONS: readonly string[] = Object.values(FILE_KINDS).flat
 /** Detection receives this many bytes from the start of a file. */
 export const HEAD_BYTES = 64 * 1024;
 
+export interface DetectOptions {
+  /** Decides only between text kinds, when their content is ambiguous. */
+  filename?: string;
+  /** Opens the whole file from its start. Used when the head of a container does not show its kind. */
+  openStream?: () => Readable;
+}
+
 /**
  * Detects what a file is by its content.
  * @param head the first `HEAD_BYTES` of the file, or all of a shorter file
@@ -103,5 +110,5 @@ export const HEAD_BYTES = 64 * 1024;
  */
 export type DetectKind<Kind = FileKind> = (
   head: Buffer,
-  options: { filename?: string; openStream?: () => Readable },
+  options: DetectOptions,
 ) => Promise<{ kind: Kind; mime_type: string }>;

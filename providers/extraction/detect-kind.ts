@@ -1,6 +1,5 @@
-import type { Readable } from 'node:stream';
 import { fileTypeFromBuffer, fileTypeFromStream } from 'file-type';
-import { ExtractionError, type FileKind } from '../../domain/extraction.js';
+import { type DetectOptions, ExtractionError, type FileKind } from '../../domain/extraction.js';
 import { detectCompoundKind } from './compound-file.js';
 import { detectTextKind } from './detect-text-kind.js';
 import { decodeText, sniffEncoding } from './plain-text.js';
@@ -20,13 +19,6 @@ const TEXT_MIME: Partial<Record<FileKind, string>> = {
 
 /** First bytes of a TIFF in both byte orders. */
 const TIFF = ['II*\0', 'MM\0*'];
-
-export interface DetectOptions {
-  /** Decides only between text kinds, when their content is ambiguous. */
-  filename?: string;
-  /** Opens the whole file from its start. Used when the head of a container does not show its kind. */
-  openStream?: () => Readable;
-}
 
 /**
  * Detects a file's kind from its content.

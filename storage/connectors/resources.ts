@@ -70,6 +70,14 @@ const GONE = 0;
  * can take 2 MB, so only resources that are due are read whole.
  */
 export function createConnectorResources({ connectorResources: resources, now }: Access<'connectorResources' | 'now'>) {
+  const removable = ({ connector, org }: SyncRef, filter: { sync?: { $lt: number } }, limit: number) =>
+    resources
+      .forOrg(org)
+      .find({ connector, ...filter })
+      .project<RemovableResource>({ item_id: 1 })
+      .limit(limit)
+      .toArray();
+
   return {
     /**
      * Records resources that the sync has found. Resources that the listing shows to be unchanged are complete, all others
@@ -176,28 +184,11 @@ export function createConnectorResources({ connectorResources: resources, now }:
      * @param complete whether the sync has seen the whole listing; if not, only resources that are certainly gone
      * @returns resources to remove, because the sync has not seen them
      */
-    listVanished(
-      { connector, org, sync }: StartedSync,
-      complete: boolean,
-      limit: number,
-    ): Promise<RemovableResource[]> {
-      return resources
-        .forOrg(org)
-        .find({ connector, sync: { $lt: complete ? sync : GONE + 1 } })
-        .project<RemovableResource>({ item_id: 1 })
-        .limit(limit)
-        .toArray();
-    },
+    listVanished: (ref: StartedSync, complete: boolean, limit: number): Promise<RemovableResource[]> =>
+      removable(ref, { sync: { $lt: complete ? ref.sync : GONE + 1 } }, limit),
 
     /** @returns resources in any state, to remove those of a deleted connector */
-    listAny({ org, connector }: SyncRef, limit: number): Promise<RemovableResource[]> {
-      return resources
-        .forOrg(org)
-        .find({ connector })
-        .project<RemovableResource>({ item_id: 1 })
-        .limit(limit)
-        .toArray();
-    },
+    listAny: (ref: SyncRef, limit: number): Promise<RemovableResource[]> => removable(ref, {}, limit),
 
     async remove(org: string, ids: readonly string[], tx?: ClientSession): Promise<void> {
       await resources.forOrg(org).deleteMany({ _id: { $in: [...ids] } }, { session: tx, ...BY_ID });
