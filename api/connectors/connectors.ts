@@ -117,7 +117,7 @@ export function connectorRoutes(deps: Dependencies): Router<RequestState> {
         if (settings) await rejectBlockedSettings(settings);
         const updated = await connectors.update(org, before._id, {
           ...(settings ? { settings } : {}),
-          ...(body.schedule ? { schedule: { ...before.schedule, ...withoutUndefined(body.schedule) } } : {}),
+          ...(body.schedule ? { schedule: { ...before.schedule, ...body.schedule } } : {}),
           credentials: body.credentials,
         });
         if (!updated) {
@@ -190,10 +190,6 @@ function newConnector(
     created_at: now,
     updated_at: now,
   };
-}
-
-function withoutUndefined<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
 /** The connector in the path of a request. @throws ServiceError CONNECTOR_NOT_FOUND */
