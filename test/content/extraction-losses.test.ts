@@ -92,6 +92,45 @@ describe('ODT', () => {
       '<text:tracked-changes><text:changed-region><text:deletion><text:p>Whale oil.</text:p></text:deletion></text:changed-region></text:tracked-changes>';
     expect(await read(`${changes}<text:p>Fish &amp; oil.</text:p>`)).toBe('Fish & oil.');
   });
+
+  const cell = (markup: string, attributes = '') => `<table:table-cell ${attributes}>${markup}</table:table-cell>`;
+  const row = (...cells: string[]) => `<table:table-row>${cells.join('')}</table:table-row>`;
+  const line = (text: string) => `<text:p>${text}</text:p>`;
+
+  test('the header of a table that is repeated on each page is read', async () => {
+    const header = `<table:table-header-rows>${row(cell(line('Ship')), cell(line('Home')))}</table:table-header-rows>`;
+    expect(await read(`<table:table>${header}${row(cell(line('Freja')), cell(line('Oslo')))}</table:table>`)).toBe(
+      'Ship: Freja; Home: Oslo',
+    );
+  });
+
+  test('lists in the cells of a table are read', async () => {
+    const item = (text: string, inner = '') => `<text:list-item>${line(text)}${inner}</text:list-item>`;
+    const list = (items: string) => `<text:list>${items}</text:list>`;
+    const cargo = list(item('Salt', list(item('white'))) + item('Oil'));
+    const rows = row(cell(line('Ship')), cell(line('Cargo'))) + row(cell(line('Freja')), cell(cargo));
+    expect(await read(`<table:table>${rows}</table:table>`)).toBe('Ship: Freja; Cargo: Salt white Oil');
+  });
+
+  test('a cell that is merged over columns leaves the cells after it in their columns', async () => {
+    const merged = cell(line('All of it'), 'table:number-columns-spanned="2"');
+    const rows =
+      row(cell(line('Ship')), cell(line('Home')), cell(line('Cargo'))) +
+      row(merged, '<table:covered-table-cell/>', cell(line('Oil')));
+    expect(await read(`<table:table>${rows}</table:table>`)).toBe('Ship: All of it; Cargo: Oil');
+  });
+
+  test('the header of a list, as which some slides have their title, is read', async () => {
+    const list = `<text:list><text:list-header>${line('Cargo')}</text:list-header><text:list-item>${line('Oil')}</text:list-item></text:list>`;
+    expect(await read(list)).toBe('Cargo\n\nOil');
+  });
+
+  test('fields and references within a line are read, and pronunciations are not', async () => {
+    const reference = '<text:bookmark-ref text:ref-name="a">the lamp</text:bookmark-ref>';
+    const number = '<text:sequence text:name="Table">4</text:sequence>';
+    const ruby = '<text:ruby><text:ruby-base>港</text:ruby-base><text:ruby-text>みなと</text:ruby-text></text:ruby>';
+    expect(await read(line(`Table ${number}: see ${reference} of ${ruby}.`))).toBe('Table 4: see the lamp of 港.');
+  });
 });
 
 describe('RTF', () => {

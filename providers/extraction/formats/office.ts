@@ -38,7 +38,7 @@ export async function extractOffice(path: string, kind: OfficeKind, limits: Extr
 /** The file in a form that the library reads completely. */
 async function fileOf(path: string, kind: OfficeKind): Promise<Buffer> {
   if (kind === 'docx') return (await import('./docx.js')).readPlainDocx(path);
-  if (kind === 'odt') return (await import('./odt.js')).readPlainOdt(path);
+  if (kind === 'odt' || kind === 'odp') return (await import('./odf.js')).readPlainOdf(path);
   const file = await readFile(path);
   return kind === 'rtf' ? withoutReplacements(file) : file;
 }
