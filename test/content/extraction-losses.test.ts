@@ -162,6 +162,22 @@ describe('RTF', () => {
     expect(await read(body)).toBe(expected);
   });
 
+  const inFonts = (body: string, codePage = 1252) =>
+    contentText('fonts.rtf', Buffer.from(`{\\rtf1\\ansi\\ansicpg${codePage}\\deff0{\\fonttbl{\\f0 Arial;}{\\f1\\fcharset238 Arial;}{\\f2\\fcharset204 Arial;}{\\f3\\fcharset128 Mincho;}}${body}\\par}`, 'latin1')); // biome-ignore format: one line
+
+  test.each([
+    ['Central European', "\\f1 P\\'f8\\'edstav", 'Přístav'],
+    ['Cyrillic', "\\f2 \\'cc\\'e0\\'ff\\'ea", 'Маяк'],
+    ['Japanese', "\\f3 \\'8d\\'60 \\'83J", '港 カ'],
+    ['each their own', "\\'e9 {\\f2 \\'e9} \\'e9", 'é й é'],
+  ])('bytes are in the encoding of their font: %s', async (_which, body, expected) => {
+    expect(await inFonts(body)).toBe(expected);
+  });
+
+  test('bytes in the encoding of a Japanese document', async () => {
+    expect(await inFonts("\\'8d\\'60\\'82\\'cc", 932)).toBe('港の');
+  });
+
   test('words that objects of JavaScript have are words', async () => {
     expect(await read('The {\\b constructor} calls {\\i toString}')).toBe('The constructor calls toString');
   });

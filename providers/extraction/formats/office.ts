@@ -8,7 +8,7 @@ import type { Grid, Span } from '../tables/layout.js';
 import { tableSections } from '../tables/sections.js';
 import { checkArchive, readEntries, relationshipTargets } from './archive.js';
 import { HeadingSections } from './headings.js';
-import { withoutReplacements } from './rtf.js';
+import { inUnicode } from './rtf.js';
 
 type OfficeKind = Extract<FileKind, 'docx' | 'pptx' | 'odt' | 'odp' | 'rtf'>;
 
@@ -40,7 +40,7 @@ async function fileOf(path: string, kind: OfficeKind): Promise<Buffer> {
   if (kind === 'docx') return (await import('./docx.js')).readPlainDocx(path);
   if (kind === 'odt' || kind === 'odp') return (await import('./odf.js')).readPlainOdf(path);
   const file = await readFile(path);
-  return kind === 'rtf' ? withoutReplacements(file) : file;
+  return kind === 'rtf' ? inUnicode(file) : file;
 }
 
 function sectionsOf(content: OfficeContentNode[], order?: SlideOrder): Extraction['sections'] {

@@ -1,3 +1,5 @@
+import { RtfFonts } from './rtf-fonts.js';
+
 /**
  * What an RTF file is made of, in Latin-1: a control word with its number and the space that ends it, a byte in hex, a control
  * symbol, a brace, or text with line ends, which mean nothing.
@@ -21,22 +23,29 @@ const CHARACTERS = new Map([
 ]);
 
 /**
- * Removes the replacements for programs without Unicode, which stand after each character beyond the code page: `\u8364 ?`.
- * `officeparser` reads them as text.
+ * The file with each character beyond ASCII as Unicode. `officeparser` reads all bytes in the encoding of the document, also where
+ * their font has another, and reads as text the replacements for programs without Unicode (`\u8364 ?`).
  */
-export function withoutReplacements(file: Buffer): Buffer {
+export function inUnicode(file: Buffer): Buffer {
   const text = file.toString('latin1');
   const pieces: string[] = [];
   /** Replacements of a character, in the groups around. */
   const lengths = [1];
   let skip = 0;
+  const fonts = new RtfFonts();
   TOKENS.lastIndex = 0;
   for (let match = TOKENS.exec(text); match; match = TOKENS.exec(text)) {
     const [token, word, number = ''] = match;
     const isGroup = token === '{' || token === '}';
     if (isGroup) skip = 0;
-    if (token === '{') lengths.push(lengths.at(-1)!);
-    if (token === '}' && lengths.length > 1) lengths.pop();
+    if (token === '{') {
+      lengths.push(lengths.at(-1)!);
+      fonts.open();
+    } else if (token === '}') {
+      if (lengths.length > 1) lengths.pop();
+      fonts.close();
+    } else if (word) fonts.word(word, Number(number));
+    const byte = skip === 0 && token.startsWith("\\'") ? fonts.read(text, match.index) : null;
     if (word === 'bin') {
       // So many bytes of anything follow.
       const end = TOKENS.lastIndex + Math.max(0, Number(number));
@@ -48,6 +57,9 @@ export function withoutReplacements(file: Buffer): Buffer {
     } else if (word === 'u') {
       pieces.push(unicode(Number(number)));
       skip = lengths.at(-1)!;
+    } else if (byte) {
+      pieces.push(...[...byte.character].map((character) => unicode(character.codePointAt(0)!)));
+      TOKENS.lastIndex = byte.end;
     } else if (token.startsWith('\\') && skip > 0) skip -= 1;
     else if (isGroup || skip === 0) pieces.push(CHARACTERS.get(word ? `\\${word}` : token) ?? token);
     else {
