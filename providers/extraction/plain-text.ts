@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import chardet from 'chardet';
 import iconv from 'iconv-lite';
-import type { Extraction } from '../../domain/extraction.js';
+import { type Extraction, HEAD_BYTES } from '../../domain/extraction.js';
 
 /** Percent. Below it chardet's guess on short text is worthless; windows-1252 decodes any byte. */
 const MIN_CONFIDENCE = 40;
+/** For Central European encodings, which chardet guesses only where they are, and for words in another script. */
+const MIN_CONFIDENCE_CENTRAL = 25;
+const MIN_CONFIDENCE_ALONE = 20;
 
 const BOMS: [number[], string][] = [
   [[0xff, 0xfe, 0, 0], 'utf-32le'],
@@ -35,8 +38,31 @@ export function sniffEncoding(head: Buffer): string | null {
   if (head.includes(0)) return sniffUtf16(head);
   if (hasControlCharacters(head)) return null;
   if (isUtf8(head)) return 'utf-8';
-  const [best] = chardet.analyse(head).filter(({ name }) => iconv.encodingExists(name) && !name.startsWith('UTF'));
-  return best && best.confidence >= MIN_CONFIDENCE ? best.name : 'windows-1252';
+  return legacyEncoding(head);
+}
+
+/**
+ * The encoding of bytes that are not UTF-8. The guess of `chardet` on a text with English names and tags is Latin, because most of
+ * its letters are, so words of another script are judged alone.
+ */
+function legacyEncoding(bytes: Buffer): string {
+  const best = guess(bytes);
+  const isCentral = /^(?:ISO-8859-2|windows-1250)$/.test(best?.name ?? '');
+  const isSure = best !== undefined && best.confidence >= (isCentral ? MIN_CONFIDENCE_CENTRAL : MIN_CONFIDENCE);
+  if (isSure && !/^(?:ISO-8859-1|windows-1252)$/.test(best.name)) return best.name;
+  const words = bytes.toString('latin1').split(/[^A-Za-z\x80-\xff]+/);
+  const foreign = words.filter((word) => /[\xc0-\xff]{3}/.test(word)).join(' ');
+  const letters = foreign.match(/[A-Za-z\xc0-\xff]/g)?.length ?? 0;
+  const beyondAscii = foreign.match(/[\xc0-\xff]/g)?.length ?? 0;
+  // In Latin script most letters of a word with accents have none.
+  const alone = beyondAscii > letters * 0.6 ? guess(Buffer.from(foreign, 'latin1')) : undefined;
+  if (alone && alone.confidence >= MIN_CONFIDENCE_ALONE && /^(?:ISO-8859|windows|KOI8)/.test(alone.name))
+    return alone.name;
+  return isSure ? best.name : 'windows-1252';
+}
+
+function guess(bytes: Buffer) {
+  return chardet.analyse(bytes).find(({ name }) => iconv.encodingExists(name) && !name.startsWith('UTF'));
 }
 
 /** Decodes a whole text file and cleans it as `cleanText` does. */
@@ -46,10 +72,11 @@ export function decodeText(file: Buffer): string {
 
 /** @returns the encoding of a whole text file, by a name that `iconv-lite` knows */
 export function encodingOf(file: Buffer): string {
-  const encoding = sniffEncoding(file.subarray(0, 64 * 1024)) ?? 'utf-8';
+  const encoding = sniffEncoding(file.subarray(0, HEAD_BYTES)) ?? 'utf-8';
   // A file that starts with ASCII may contain other bytes later; a legacy encoding is then better than U+FFFD.
-  const final = encoding === 'utf-8' && !isUtf8(file) ? (chardet.detect(file) ?? 'windows-1252') : encoding;
-  return iconv.encodingExists(final) ? final : 'windows-1252';
+  if (encoding !== 'utf-8' || isUtf8(file)) return encoding;
+  const first = file.findIndex((byte) => byte > 0x7f);
+  return legacyEncoding(file.subarray(first, first + HEAD_BYTES));
 }
 
 /** Removes the byte order mark and control characters, which cannot be stored or shown, and makes every line end `\n`. */

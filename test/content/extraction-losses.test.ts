@@ -311,6 +311,29 @@ describe('encodings', () => {
     );
   });
 
+  test.each([
+    ['windows-1251', RUSSIAN],
+    ['koi8-r', RUSSIAN],
+    ['windows-1253', 'Ο φάρος στο λιμάνι άναψε σήμερα τη νύχτα και τα πλοία μπήκαν στο λιμάνι με ασφάλεια'],
+  ])('a table in %s with English names', async (encoding, text) => {
+    const rows = text.split(' ').map((word, n) => `${n},LAMP-${n}-AB,${word},${n}.50,available`);
+    const table = iconv.encode(['number,article code,description,unit price,stock', ...rows].join('\n'), encoding);
+    expect(await contentText('stock.csv', table)).toContain(`description: ${text.split(' ')[1]}; unit price: 1.50`);
+  });
+
+  test('a short text in Slovak, and one in Italian whose words with accents are single letters', async () => {
+    const slovak =
+      'Lode priplávali do prístavu ešte pred západom slnka a strážca majáka zapálil svetlo. Ľudia na móle čakali.';
+    const italian = 'La lampada è accesa e il faro è alto; la nave è in porto e il mare è calmo.';
+    expect(await contentText('slovak.txt', iconv.encode(slovak, 'windows-1250'))).toBe(slovak);
+    expect(await contentText('italian.txt', iconv.encode(italian, 'windows-1252'))).toBe(italian);
+  });
+
+  test('a page that says its encoding behind a long head', async () => {
+    const said = `<!doctype html><head><script>${'var lamp; '.repeat(300)}</script><meta charset="koi8-r"></head><body><p>Маяк</p></body>`;
+    expect(await contentText('page.html', iconv.encode(said, 'koi8-r'))).toBe('Маяк');
+  });
+
   test('an e-mail in the encodings that its parts say', async () => {
     const part = (charset: string, text: string) =>
       Buffer.concat([Buffer.from(`--edge\r\nContent-Type: text/plain; charset=${charset}\r\n\r\n`), iconv.encode(text, charset), Buffer.from('\r\n')]); // biome-ignore format: one line

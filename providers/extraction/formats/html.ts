@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as cheerio from 'cheerio';
 import { Parser, type ParserOptions } from 'htmlparser2';
-import { type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import { type Extraction, ExtractionError, HEAD_BYTES } from '../../../domain/extraction.js';
 import { asCode } from '../code-marks.js';
 import { cleanText, encodingOf } from '../plain-text.js';
 import type { Grid, Span } from '../tables/layout.js';
@@ -40,7 +40,7 @@ export async function extractHtml(path: string): Promise<Extraction> {
   // Tags are ASCII in every encoding that has no zero bytes.
   checkDepth(file.toString('latin1'));
   // A byte order mark or the page's own charset declaration applies. Without both, the encoding is detected as that of a text.
-  return pageOf(cheerio.loadBuffer(file, { encoding: { defaultEncoding: encodingOf(file) } }));
+  return pageOf(cheerio.loadBuffer(file, { encoding: { defaultEncoding: encodingOf(file), maxBytes: HEAD_BYTES } }));
 }
 
 /** Reads HTML as `extractHtml` does. @throws ExtractionError E2003 nested too deeply */
