@@ -36,9 +36,9 @@ export function sniffEncoding(head: Buffer): string | null {
   const marked = BOMS.find(([mark]) => mark.every((byte, index) => head[index] === byte));
   if (marked) return marked[1];
   if (head.includes(0)) return sniffUtf16(head);
-  if (hasControlCharacters(head)) return null;
-  if (isUtf8(head)) return 'utf-8';
-  return legacyEncoding(head);
+  const utf8 = isUtf8(head);
+  if (controlShare(head) > (utf8 ? MAX_CONTROL_SHARE : 0)) return null;
+  return utf8 ? 'utf-8' : legacyEncoding(head);
 }
 
 /**
@@ -112,9 +112,17 @@ function isUtf8(bytes: Buffer): boolean {
   }
 }
 
-/** Text has tabs, line ends, form feeds and escape sequences; other C0 controls mean a binary format. */
-function hasControlCharacters(bytes: Buffer): boolean {
-  return bytes.some((byte) => byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d) && byte !== 0x1b);
+/** A few control characters are left in texts that a program made of another format. */
+const MAX_CONTROL_SHARE = 0.001;
+/** DOS ends a text with it. */
+const END_OF_FILE = 0x1a;
+
+/** Text has tabs, line ends, form feeds and escape sequences. @returns the share of other C0 controls, which mean a binary format */
+function controlShare(bytes: Buffer): number {
+  const text = bytes.at(-1) === END_OF_FILE ? bytes.subarray(0, -1) : bytes;
+  let controls = 0;
+  for (const byte of text) if (byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d) && byte !== 0x1b) controls += 1;
+  return controls / Math.max(1, text.length);
 }
 
 /** UTF-16 without a byte order mark: the zero bytes of Western text are all on one side, and it has no control characters. */

@@ -334,6 +334,12 @@ describe('encodings', () => {
     expect(await contentText('page.html', iconv.encode(said, 'koi8-r'))).toBe('Маяк');
   });
 
+  test('a text with a stray control character, and the end that DOS writes', async () => {
+    expect(
+      await contentText('note.txt', Buffer.from(`${'Lit at dusk. '.repeat(100)}\u0002Out at dawn.\u001A`)),
+    ).toMatch(/Lit at dusk\. Out at dawn\.$/);
+  });
+
   test('an e-mail in the encodings that its parts say', async () => {
     const part = (charset: string, text: string) =>
       Buffer.concat([Buffer.from(`--edge\r\nContent-Type: text/plain; charset=${charset}\r\n\r\n`), iconv.encode(text, charset), Buffer.from('\r\n')]); // biome-ignore format: one line
