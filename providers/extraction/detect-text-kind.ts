@@ -97,7 +97,7 @@ const MAX_LINES = 300;
  */
 function looksLikeMail(text: string, named: boolean): boolean {
   const names = new Set<string>();
-  const lines = text.split('\n', MAX_LINES);
+  const lines = text.replace(/^From \S[^\n]*\n/, '').split('\n', MAX_LINES);
   // The last line may be cut.
   if (lines.length > 1) lines.pop();
   for (const line of lines) {

@@ -270,6 +270,31 @@ describe('tables', () => {
   });
 });
 
+describe('mailboxes', () => {
+  const mail = (subject: string, text: string) =>
+    `From a@example.org Mon May  2 16:07:05 2005\nFrom: a@example.org\nMessage-ID: <1@example.org>\nSubject: ${subject}\n\n${text}\n\n`;
+
+  test('an e-mail below the line that a mailbox starts it with is an e-mail', async () => {
+    expect(await content('one.eml', mail('Lamp', 'Lit.'))).toMatchObject({
+      kind: 'eml',
+      title: 'Lamp',
+      sections: [{ text: 'From: a@example.org\nSubject: Lamp\nLit.' }],
+    });
+  });
+
+  test('each e-mail of a mailbox is read', async () => {
+    const { kind, title, sections } = await content(
+      'box.mbox',
+      mail('Lamp', 'Lit.') + mail('Oil', 'From here on: out.'),
+    );
+    expect({ kind, title, texts: sections.map(({ text }) => text) }).toEqual({
+      kind: 'eml',
+      title: null,
+      texts: ['From: a@example.org\nSubject: Lamp\nLit.', 'From: a@example.org\nSubject: Oil\nFrom here on: out.'],
+    });
+  });
+});
+
 describe('encodings', () => {
   const GERMAN = 'Grüße aus Köln – schön, dass es geht.';
   const RUSSIAN = 'Маяк в гавани был зажжён сегодня ночью, и корабли вошли в порт. '.repeat(5).trim();
@@ -332,6 +357,13 @@ describe('encodings', () => {
   test('a page that says its encoding behind a long head', async () => {
     const said = `<!doctype html><head><script>${'var lamp; '.repeat(300)}</script><meta charset="koi8-r"></head><body><p>Маяк</p></body>`;
     expect(await contentText('page.html', iconv.encode(said, 'koi8-r'))).toBe('Маяк');
+  });
+
+  test('an e-mail in UTF-16', async () => {
+    const mail = 'From: a@example.org\nTo: b@example.org\nMessage-ID: <1@example.org>\nSubject: Lamp\n\nLit.\n';
+    expect(await contentText('wide.eml', iconv.encode(mail, 'utf-16le'))).toBe(
+      'From: a@example.org\nTo: b@example.org\nSubject: Lamp\nLit.',
+    );
   });
 
   test('a text with a stray control character, and the end that DOS writes', async () => {

@@ -51,7 +51,7 @@ const REASONS: Partial<Record<ItemErrorCode, string>> = {
 };
 
 /**
- * The text of an e-mail in the format of the internet or of Outlook: headers, body, and the text of its attachments. Attachments that have no text, or need OCR, are
+ * The text of an e-mail in the format of the internet or of Outlook, or of each in a mailbox: headers, body, and the text of its attachments. Attachments that have no text, or need OCR, are
  * listed with the reason.
  * @param path of the e-mail; attachments are written beside it while they are parsed
  * @throws ExtractionError E2001 damaged, E2003 with too many attachments, or parts or HTML that are nested too deeply
@@ -63,23 +63,34 @@ export async function extractMail(
   parse: ParseAttachment,
 ): Promise<Extraction> {
   const file = await readFile(path);
-  const mail =
-    kind === 'eml' ? await (await import('./eml.js')).readEml(file) : (await import('./msg.js')).readMsg(file);
-  const { attachments } = mail;
-  if (attachments.length > MAX_ATTACHMENTS) {
-    const detail = `It has ${attachments.length} attachments; at most ${MAX_ATTACHMENTS} are allowed.`;
+  const mails =
+    kind === 'eml' ? await (await import('./eml.js')).readMailbox(file) : [(await import('./msg.js')).readMsg(file)];
+  const attachments = mails.reduce((sum, mail) => sum + mail.attachments.length, 0);
+  if (attachments > MAX_ATTACHMENTS) {
+    const detail = `It has ${attachments} attachments; at most ${MAX_ATTACHMENTS} are allowed.`;
     throw new ExtractionError('E2003', detail);
   }
+  const sections: ExtractedSection[] = [];
+  for (const mail of mails) sections.push(...(await mailSections(mail, path, limits, parse)));
+  return { title: mails.length === 1 ? lineOf(mails[0]!.subject) || null : null, sections };
+}
+
+async function mailSections(
+  mail: Mail,
+  path: string,
+  limits: ExtractionLimits,
+  parse: ParseAttachment,
+): Promise<ExtractedSection[]> {
   const sections = underHeaders(mail, bodySections(mail));
   const unread: string[] = [];
-  for (const [index, { name: stated, extension = '', content }] of attachments.entries()) {
+  for (const [index, { name: stated, extension = '', content }] of mail.attachments.entries()) {
     const name = lineOf(stated).slice(0, 200) || `attachment-${index + 1}${extension}`;
     const read = await readAttachment(name, content, path, limits, parse);
     sections.push(...read.sections.map((section) => inAttachment(section, name)));
     if (read.missing) unread.push(`${name} (${read.missing})`);
   }
   if (unread.length > 0) sections.push({ text: `Attachments that were not read: ${unread.join(', ')}`, headings: [] });
-  return { title: lineOf(mail.subject) || null, sections };
+  return sections;
 }
 
 /** Headers and body are one section, except for a body that starts with a heading or a table. */
