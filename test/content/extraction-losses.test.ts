@@ -434,6 +434,19 @@ describe('HTML', () => {
 });
 
 describe('PDF', () => {
+  test('texts of a line that do not touch are words, in whichever order they are drawn', async () => {
+    const text = 'BT /F 12 Tf 300 700 Td (Page 7) Tj -250 0 Td (Report of the harbour office) Tj ET';
+    const bodies = [
+      '<< /Type /Catalog /Pages 2 0 R >>',
+      '<< /Type /Pages /Count 1 /Kids [3 0 R] >>',
+      '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >> >>',
+      `<< /Length ${text.length} >>\nstream\n${text}\nendstream`,
+      '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    ];
+    const file = assemblePdf(bodies.map((body, n) => Buffer.from(`${n + 1} 0 obj\n${body}\nendobj\n`)));
+    expect(await contentText('footer.pdf', file)).toBe('Page 7 Report of the harbour office');
+  });
+
   test('the values of the fields of a form follow the text of their page', async () => {
     const text = 'BT /F 12 Tf 50 700 Td (The form of the harbour office asks for a name:) Tj ET';
     const bodies = [

@@ -134,10 +134,14 @@ function linesOf(items: readonly TextItem[], isMonospaced: (font: string) => boo
   const empty = (): Line => ({ text: '', startsParagraph: false, letters: 0, monospaced: 0 });
   const lines = [empty()];
   let above: { y: number; height: number } | null = null;
-  for (const { str, transform, height, fontName, hasEOL } of items) {
+  let before: TextItem | null = null;
+  for (const item of items) {
+    const { str, transform, height, fontName, hasEOL } = item;
     const line = lines.at(-1)!;
     const y = (transform as number[])[5]!;
     const text = cleanText(str);
+    if (before && !before.hasEOL && isApart(before, item)) line.text += ' ';
+    before = item;
     if (text.trim() !== '') {
       if (line.text === '' && lines.length > 1 && above && above.y - y > 1.8 * Math.max(above.height, 1))
         line.startsParagraph = true;
@@ -150,6 +154,17 @@ function linesOf(items: readonly TextItem[], isMonospaced: (font: string) => boo
     if (hasEOL) lines.push(empty());
   }
   return lines;
+}
+
+/** Share of the height of letters between two words. */
+const WORD_GAP = 0.2;
+
+/** Whether upright texts of a line do not touch. pdfjs has no space between them when the second is left of the first. */
+function isApart(a: TextItem, b: TextItem): boolean {
+  const [from, to] = [a.transform, b.transform] as [number[], number[]];
+  if (from[1] !== 0 || to[1] !== 0) return false;
+  const gap = Math.max(to[4]! - from[4]! - a.width, from[4]! - to[4]! - b.width);
+  return gap > WORD_GAP * Math.max(a.height, b.height, 1);
 }
 
 type Bookmark = Awaited<ReturnType<PDFDocumentProxy['getOutline']>>[number];
