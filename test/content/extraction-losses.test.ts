@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utils, type WorkSheet, write } from '@e965/xlsx';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -131,6 +131,15 @@ describe('ODT', () => {
     const ruby = '<text:ruby><text:ruby-base>港</text:ruby-base><text:ruby-text>みなと</text:ruby-text></text:ruby>';
     expect(await read(line(`Table ${number}: see ${reference} of ${ruby}.`))).toBe('Table 4: see the lamp of 港.');
   });
+});
+
+test('optional hyphens of a DOC are left out, and hyphens that do not break are hyphens', async () => {
+  const file = await readFile('test/fixtures/two-languages.doc', 'latin1');
+  const wide = (text: string) => Buffer.from(text, 'utf16le').toString('latin1');
+  const marked = file.replace(wide('parsing'), wide('par\u001Fing')).replace(wide('in node'), wide('in\u001Enode'));
+  expect(await contentText('hyphens.doc', Buffer.from(marked, 'latin1'))).toContain(
+    'for paring the Word file in-node.',
+  );
 });
 
 describe('RTF', () => {

@@ -1,3 +1,4 @@
+import './word-characters.js';
 import { readFile } from 'node:fs/promises';
 import { CFB } from '@e965/xlsx';
 import WordExtractor from 'word-extractor';
