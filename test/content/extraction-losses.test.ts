@@ -67,6 +67,11 @@ describe('DOCX', () => {
     );
   });
 
+  test('characters with their pronunciation above them are read without it', async () => {
+    const ruby = `<w:r><w:ruby><w:rt>${run('みなと')}</w:rt><w:rubyBase>${run('港')}</w:rubyBase></w:ruby></w:r>`;
+    expect(await read(paragraph(run('この') + ruby + run('は古い。')))).toBe('この港は古い。');
+  });
+
   test('footnotes and endnotes follow the paragraph that refers to them', async () => {
     const reference = (kind: string) => `<w:r><w:${kind}Reference w:id="1"/></w:r>`;
     const xml = paragraph(run('Lit') + reference('footnote') + run(' at dusk') + reference('endnote')) + paragraph(run('Then dawn.')); // biome-ignore format: one line

@@ -20,6 +20,9 @@ function plainMarkup(xml: string): string {
   checkDepth(xml, { xmlMode: true });
   const $ = cheerio.load(xml, { xml: { decodeEntities: false } });
   $('w\\:del, w\\:moveFrom, mc\\:Fallback').remove();
+  // Characters with their pronunciation above them, as runs within a run.
+  for (const ruby of $('w\\:r > w\\:ruby').toArray())
+    $(ruby).parent().replaceWith($(ruby).children('w\\:rubyBase').contents());
   for (const node of $('w\\:r > w\\:tab, w\\:r > w\\:br, w\\:r > w\\:cr, w\\:r > w\\:noBreakHyphen').toArray()) {
     $(node).text(CHARACTERS[node.name]!);
     node.name = 'w:t';
