@@ -4,7 +4,7 @@ import { utils, type WorkSheet, write } from '@e965/xlsx';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import iconv from 'iconv-lite';
 import { assemblePdf } from '../fixtures/lettering.js';
-import { openText, openWorkbook, wordDocument } from '../fixtures/made-documents.js';
+import { BREAK, openText, openWorkbook, wordDocument } from '../fixtures/made-documents.js';
 import { workbook } from '../fixtures/made-sheets.js';
 import { detectAndExtract, startExtractor, textOf } from '../support/extractor.js';
 import { temporaryFolder } from '../support/folder.js';
@@ -213,6 +213,11 @@ describe('tables', () => {
     const rows = [['ship', 'home', 'fee'], ...Array.from({ length: 200 }, (_, n) => [`Ketch ${n}`, 'Oslo', String(n)])];
     const read = await content('file.ods', openWorkbook([{ name: 'Fees', rows, filled: 16_381 }]));
     expect(read.sections).toMatchObject([{ sheet: 'Fees', text: expect.stringMatching(/^ship: Ketch 199; home: Oslo; fee: 199$/m) }]); // biome-ignore format: one line
+  });
+
+  test('a line break in a cell of an ODS is between words', async () => {
+    const file = openWorkbook([{ name: 'Lights', rows: [[`white${BREAK}tower`, 'by the sea']] }]);
+    expect(await contentText('break.ods', file)).toBe('white tower; by the sea');
   });
 
   test('empty cells of an ODS before a cell with text count', async () => {

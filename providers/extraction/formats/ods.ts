@@ -20,6 +20,7 @@ export async function extractOds(path: string, limits: ExtractionLimits): Promis
   const xml = entries.get(CONTENT);
   if (xml === undefined) throw new ExtractionError('E2001');
   const $ = cheerio.load(xml, { xml: true });
+  $('text\\:s, text\\:tab, text\\:line-break').replaceWith(' ');
   const hidden = hiddenStyles($);
   const count = createCellCount();
   const sections = $('office\\:spreadsheet > table\\:table')
