@@ -220,6 +220,12 @@ describe('tables', () => {
     expect(await contentText('break.ods', file)).toBe('white tower; by the sea');
   });
 
+  test('an XLSX whose cells have no addresses is read', async () => {
+    const rows = [['Ship', 'Home'], ['Freja', 'Oslo']]; // biome-ignore format: one line
+    const file = workbook([{ name: 'Ships', rows, withoutAddresses: true }]);
+    expect(await contentText('plain.xlsx', file)).toBe('Ship: Freja; Home: Oslo');
+  });
+
   test('empty cells of an ODS before a cell with text count', async () => {
     const rows = [
       ['ship', 'home', 'fee'],

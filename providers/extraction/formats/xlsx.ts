@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import * as cheerio from 'cheerio';
 import readWorkbook from 'read-excel-file/node';
-import { type ExtractedSection, type Extraction, ExtractionError } from '../../../domain/extraction.js';
+import type { ExtractedSection, Extraction } from '../../../domain/extraction.js';
 import type { ExtractionLimits } from '../limits.js';
 import { dateText } from '../tables/cells.js';
 import type { Span } from '../tables/layout.js';
@@ -14,9 +14,9 @@ import { checkArchive, readEntries, relationshipTargets, scanEntry } from './arc
  */
 export async function extractXlsx(path: string, limits: ExtractionLimits): Promise<Extraction> {
   await checkArchive(path, limits);
-  const sheets = await readWorkbook(path).catch(() => {
-    throw new ExtractionError('E2001');
-  });
+  const sheets = await readWorkbook(path).catch(() => null);
+  // The library needs the address of each cell, which a workbook may leave out.
+  if (!sheets) return (await import('./xls.js')).extractXls(path);
   const entries = new Map((await sheetEntries(path)).map((entry) => [entry.name, entry]));
   const sections: ExtractedSection[] = [];
   for (const { sheet, data } of sheets) {
