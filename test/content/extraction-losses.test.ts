@@ -226,6 +226,17 @@ describe('tables', () => {
     expect(await contentText('plain.xlsx', file)).toBe('Ship: Freja; Home: Oslo');
   });
 
+  test('a title over most columns is not repeated in each of them', async () => {
+    const title = 'Ships that entered the harbour of Vestby in spring, with their cargo and the fees that they paid';
+    const rows = [
+      [title, null, null, null],
+      ['Ship', 'Home', 'Cargo', 'Fee'],
+      ['Freja', 'Oslo', 'Salt', 40],
+    ];
+    const file = workbook([{ name: 'Ships', rows, merged: ['A1:C1'] }]);
+    expect(await contentText('title.xlsx', file)).toBe('Ship: Freja; Home: Oslo; Cargo: Salt; Fee: 40');
+  });
+
   test('empty cells of an ODS before a cell with text count', async () => {
     const rows = [
       ['ship', 'home', 'fee'],

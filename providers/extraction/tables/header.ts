@@ -1,3 +1,4 @@
+import { countWords } from '../../../domain/content/chunking.js';
 import { type Block, type Grid, isWord, type Span } from './layout.js';
 
 export interface Header {
@@ -11,6 +12,8 @@ export interface Header {
 
 /** Only the first rows of a block can be a header. */
 const CANDIDATE_ROWS = 10;
+/** The name of a group of columns has at most this many words. A longer text over many columns is a title or a remark. */
+const GROUP_WORDS = 12;
 /** Rows that decide what kind of values a column has. */
 const SAMPLE_ROWS = 50;
 
@@ -83,6 +86,11 @@ function mergedColumns(block: Block, row: number, spans: readonly Span[]): Span[
   const end = block.left + block.rows[0]!.length - 1;
   return spans.filter(
     ({ top, left, right }) =>
-      top === block.top + row && right > left && left >= block.left && right <= end && right - left < end - block.left,
+      top === block.top + row &&
+      right > left &&
+      left >= block.left &&
+      right <= end &&
+      right - left < end - block.left &&
+      countWords(block.rows[row]![left - block.left]!) <= GROUP_WORDS,
   );
 }
