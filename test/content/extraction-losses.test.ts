@@ -443,6 +443,13 @@ describe('JSON', () => {
     expect(sections.at(-1)!.text).toContain('29999');
   });
 
+  test('a list of the lines of a text is a text', async () => {
+    const notebook = { cells: [{ source: ['# Lamps\n', '\n', 'Lit at dusk.'] }], tags: ['harbour', 'night'] };
+    expect(await contentText('lamps.json', JSON.stringify(notebook))).toBe(
+      'cells[0].source: # Lamps\n\nLit at dusk.\ntags: harbour, night',
+    );
+  });
+
   test('of a name that an object has twice, the last value counts', async () => {
     expect(await contentText('twice.json', '{"a": 1, "a": 2}')).toBe('a: 2');
   });

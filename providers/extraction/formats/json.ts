@@ -53,13 +53,18 @@ function* lines(value: unknown, path: string, depth: number): Generator<string> 
     return;
   }
   if (Array.isArray(value) && value.every((element) => typeof element !== 'object')) {
-    if (value.length > 0) yield* lines(value.join(', '), path, depth + 1);
+    if (value.length > 0) yield* lines(value.join(isLines(value) ? '' : ', '), path, depth + 1);
     return;
   }
   for (const [key, child] of Object.entries(value)) {
     const suffix = Array.isArray(value) ? `[${key}]` : path === '' ? key : `.${key}`;
     yield* lines(child, `${path}${suffix}`, depth + 1);
   }
+}
+
+/** Whether a list has the lines of a text, as the cells of notebooks do. */
+function isLines(list: readonly unknown[]): boolean {
+  return list.length > 1 && list.slice(0, -1).every((line) => typeof line === 'string' && line.endsWith('\n'));
 }
 
 /** Joins short records, so that a thousand two-line objects do not become a thousand sections. */
