@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createEndItems } from '../activities/content/end-items.js';
 import { createSealer } from '../domain/sealing.js';
 import { createItems, type ItemRecord } from '../storage/content/items.js';
-import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
+import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../storage/webhooks/registrations.js';
 import { connectTemporal } from '../temporal/connection.js';
@@ -26,11 +26,12 @@ export async function receivers(): Promise<void> {
   const temporal = await connectTemporal(instance.temporalAddress, 'default');
   const { collections } = instance;
   const registrations = createRegistrations(collections, createSealer(randomBytes(32).toString('base64')));
+  const deliveries = createDeliveries(collections);
   const end = createEndItems({
     mongoClient: collections.mongoClient,
     items: createItems(collections),
-    deliveries: createDeliveries(collections),
-    outdatedVersions: createOutdatedVersions(collections),
+    deliveries,
+    removedItems: createRemovedItems({ ...collections, registrations, deliveries }),
     clearOutdated: async () => undefined,
     registrations,
     starters: createStarters(temporal),

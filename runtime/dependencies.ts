@@ -32,8 +32,7 @@ import { createItemCatalogue } from '../storage/content/item-catalogue.js';
 import { createItemCommits } from '../storage/content/item-commits.js';
 import { createItemQueue } from '../storage/content/item-queue.js';
 import { createItems } from '../storage/content/items.js';
-import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
-import { createInterruptedNotifier, createRemovedItems } from '../storage/content/removed-items.js';
+import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createSearchIndex } from '../storage/content/search-index/engines.js';
 import { createLanceIndex } from '../storage/content/search-index/lancedb/index.js';
 import { createCrewExecutions } from '../storage/crews/executions.js';
@@ -158,12 +157,8 @@ export async function createSharedDependencies(
     itemCommits: createItemCommits({ mongoClient: collections.mongoClient, itemQueue }),
     itemCatalogue: createItemCatalogue(collections),
     files,
-    outdatedVersions: createOutdatedVersions(collections),
     contents: createDatabaseContents(collections),
-    removedItems: createRemovedItems({
-      ...collections,
-      notifyInterrupted: createInterruptedNotifier({ registrations, deliveries, now: collections.now }),
-    }),
+    removedItems: createRemovedItems({ ...collections, registrations, deliveries }),
     connectors: createConnectors(collections, sealer),
     connectorSyncs: createConnectorSyncs(collections),
     resources: createConnectorResources(collections),

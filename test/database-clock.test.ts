@@ -14,8 +14,7 @@ import { createApiKeys } from '../storage/api-keys.js';
 import { followDatabaseClock } from '../storage/clock.js';
 import { queuedItem } from '../storage/content/item-queue.js';
 import { createItems, refOf } from '../storage/content/items.js';
-import { createOutdatedVersions } from '../storage/content/outdated-versions.js';
-import { createInterruptedNotifier } from '../storage/content/removed-items.js';
+import { createRemovedItems } from '../storage/content/removed-items.js';
 import { createIdempotencyKeys } from '../storage/idempotency-keys.js';
 import { inTransaction } from '../storage/transactions.js';
 import { createDeliveries } from '../storage/webhooks/deliveries.js';
@@ -113,6 +112,7 @@ describe('a process whose clock is wrong', () => {
 
   describe('announces items', () => {
     const registrations = () => createRegistrations(collections, createSealer(Buffer.alloc(32, 1).toString('base64')));
+    const notified = () => ({ registrations: registrations(), deliveries: createDeliveries(collections) });
     const item = async (org: string) => {
       await registrations().register(org, 'https://example.com/', ['indexing.status_changed']);
       const owner = {
@@ -141,9 +141,8 @@ describe('a process whose clock is wrong', () => {
       const end = createEndItems({
         ...collections,
         items: createItems(collections),
-        outdatedVersions: createOutdatedVersions(collections),
-        deliveries: createDeliveries(collections),
-        registrations: registrations(),
+        removedItems: createRemovedItems({ ...collections, ...notified() }),
+        ...notified(),
         starters: { startDeliveries: async () => undefined },
         metrics: createWorkerMetrics(),
         clearOutdated: async () => undefined,
@@ -155,13 +154,9 @@ describe('a process whose clock is wrong', () => {
 
     test('that were deleted in progress, as soon as they were', async () => {
       const record = await item('clock-deleted');
-      const notify = createInterruptedNotifier({
-        registrations: registrations(),
-        deliveries: createDeliveries(collections),
-        now: collections.now,
-      });
+      const removedItems = createRemovedItems({ ...collections, ...notified() });
       shiftClock(HOUR_MS);
-      await inTransaction(collections.mongoClient, (tx) => notify([record], tx));
+      await removedItems.remove({ _id: record.database_id, org: record.org }, { ids: [record.id] });
       expect(await due('clock-deleted')).toBe(1);
     });
   });

@@ -15,12 +15,12 @@ const idOf = ({ _id }: { _id: string }): string => _id;
  * Records of one group are one entry, because they have one workflow. The entry has all members that are in progress: a page
  * may end within the group, the workflow carries their ids, and a second start of a running workflow does nothing.
  * @param split divides a page into groups and single records
- * @param membersOf the members in progress of a record's group; undefined for a single record
+ * @param membersOf the members in progress of a record's group; undefined when the workflow needs only the record
  */
 function byWorkflow<Entry extends { _id: string }>(
   stale: StaleRecords<Entry>,
   split: (page: readonly Entry[]) => Entry[][],
-  membersOf: (entry: Entry) => Promise<Entry[]> | undefined,
+  membersOf: (entry: Entry) => Promise<Entry[]> | undefined = () => undefined,
 ): StaleRecords<Entry[]> {
   const whole = async (unit: Entry[]): Promise<Entry[]> => {
     const members = (await membersOf(unit[0]!)) ?? [];
@@ -84,9 +84,11 @@ export function listStaleWork(stores: SharedDependencies, starters: Starters): R
           : starters.startProvisioning({ org, database_id }, name),
     }),
     removals: staleWork({
-      records: stores.removedItems.stale,
-      idOf: ({ removal }) => removal,
-      start: starters.startRemoval,
+      records: byWorkflow(stores.removedItems.stale, (page) =>
+        groupByWorkflow(page, ({ removal }) => removal ?? undefined),
+      ),
+      idOf: ([removed]) => removed!.removal!,
+      start: ([removed]) => starters.startRemoval({ org: removed!.org, removal: removed!.removal! }),
     }),
     connectors: staleWork({
       records: stores.connectors.stale,

@@ -3,11 +3,12 @@ import type { ConnectorRecord, Connectors } from '../../storage/connectors/conne
 import type { ConnectorResources } from '../../storage/connectors/resources.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
 import type { ContentStarters } from '../../temporal/content/starters.js';
+import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface ItemRemovalDependencies {
   removedItems: Pick<RemovedItems, 'remove'>;
-  starters: Pick<ContentStarters, 'startRemoval'>;
+  starters: Pick<ContentStarters, 'startRemoval'> & Pick<DeliveryStarters, 'startDeliveries'>;
 }
 
 export interface ConnectorRemovalDependencies extends ItemRemovalDependencies {
@@ -51,7 +52,8 @@ export async function removeItemsOf(
   resources: readonly { item_id: string | null }[],
 ): Promise<number> {
   const ids = resources.flatMap(({ item_id }) => item_id ?? []);
-  const { ref } = await removedItems.remove({ org, _id: database_id }, { ids, collection });
+  const { ref, deliveries } = await removedItems.remove({ org, _id: database_id }, { ids, collection });
   if (ref) await starters.startRemoval(ref);
+  await starters.startDeliveries(deliveries);
   return ids.length;
 }

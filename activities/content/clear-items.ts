@@ -6,12 +6,9 @@ import type { FileStore } from '../../domain/file-store.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import { type IndexStores, removeRows } from '../../storage/content/index-rows.js';
-import { itemDedupeKey } from '../../storage/content/item-delivery.js';
 import type { Items } from '../../storage/content/items.js';
 import type { VersionRange } from '../../storage/content/outdated-versions.js';
-import type { RemovedItemRecord, RemovedItems } from '../../storage/content/removed-items.js';
-import type { Deliveries } from '../../storage/webhooks/deliveries.js';
-import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
+import type { RemovedItems } from '../../storage/content/removed-items.js';
 import { withHeartbeat } from '../heartbeat.js';
 
 export interface ClearItemsDependencies extends IndexStores {
@@ -63,19 +60,13 @@ export async function clearVersion(
 
 /**
  * Deletes all data of a removal: of deleted items, or of outdated versions.
- * @param prepare called with each page of items before their data is deleted
  * @returns the number of items
  */
-async function clearRemoval(
-  deps: ClearRemovalDependencies,
-  ref: RemovalRef,
-  prepare: (page: readonly RemovedItemRecord[]) => Promise<void> = async () => undefined,
-): Promise<number> {
+async function clearRemoval(deps: ClearRemovalDependencies, ref: RemovalRef): Promise<number> {
   let cleared = 0;
   for (;;) {
     const page = await deps.removedItems.listPending(ref, PAGE);
     if (page.length === 0) return cleared;
-    await prepare(page);
     const versions = page.map(({ _id, version, keep }) => ({ item: _id, upTo: version, except: keep }));
     // All items of a removal are in one database.
     const { org, database_id } = page[0]!;
@@ -101,29 +92,12 @@ export function createClearOutdated(deps: ClearRemovalDependencies & { log: Pick
   };
 }
 
-export interface ItemRemovalDependencies extends ClearRemovalDependencies {
-  deliveries: Pick<Deliveries, 'getByDedupeKey'>;
-  starters: Pick<DeliveryStarters, 'startDelivery'>;
-}
-
 export type ItemRemovalActivities = ReturnType<typeof createItemRemovalActivities>;
 
 /** The activity of the workflow that clears a removal. */
-export function createItemRemovalActivities(deps: ItemRemovalDependencies) {
-  const { deliveries, starters } = deps;
+export function createItemRemovalActivities(deps: ClearRemovalDependencies) {
   return {
-    /**
-     * Deletes the chunks, index rows, graph and files of a removal, and starts the deliveries for items that were deleted in
-     * progress. @returns the number of items
-     */
-    clearRemovedItems: (ref: RemovalRef): Promise<number> =>
-      withHeartbeat(() => clearRemoval(deps, ref, startInterrupted)),
+    /** Deletes the chunks, index rows, graph and files of a removal. @returns the number of items */
+    clearRemovedItems: (ref: RemovalRef): Promise<number> => withHeartbeat(() => clearRemoval(deps, ref)),
   };
-
-  async function startInterrupted(removed: readonly RemovedItemRecord[]): Promise<void> {
-    for (const item of removed.filter(({ interrupted }) => interrupted)) {
-      const delivery = await deliveries.getByDedupeKey(item.org, itemDedupeKey(item));
-      if (delivery) await starters.startDelivery(delivery);
-    }
-  }
 }

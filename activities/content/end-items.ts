@@ -4,23 +4,18 @@ import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/co
 import type { ItemOutcome, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import { isFinalState } from '../../domain/state-machine.js';
-import {
-  createItemNotifier,
-  type ItemNotifierDependencies,
-  itemDedupeKey,
-} from '../../storage/content/item-delivery.js';
+import { createItemNotifier, type ItemNotifierDependencies } from '../../storage/content/item-delivery.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
-import type { OutdatedVersions } from '../../storage/content/outdated-versions.js';
+import type { RemovedItems } from '../../storage/content/removed-items.js';
 import { inTransaction } from '../../storage/transactions.js';
-import type { Deliveries, DeliveryRecord } from '../../storage/webhooks/deliveries.js';
+import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import type { ClearOutdated } from './clear-items.js';
 
 export interface EndItemsDependencies extends ItemNotifierDependencies {
   mongoClient: MongoClient;
   items: Pick<Items, 'end'>;
-  outdatedVersions: OutdatedVersions;
-  deliveries: Pick<Deliveries, 'addAll' | 'listUnattemptedByKeys'>;
+  removedItems: Pick<RemovedItems, 'addOutdated'>;
   starters: Pick<DeliveryStarters, 'startDeliveries'>;
   metrics: Pick<WorkMetrics, 'itemFinished'>;
   clearOutdated: ClearOutdated;
@@ -31,12 +26,12 @@ export interface EndItemsDependencies extends ItemNotifierDependencies {
 /**
  * Ends versions of items of one organisation with the same outcome: their status and the deliveries that notify the
  * organisation's webhook are written in one transaction. Then the deliveries are started, and the versions that are not served
- * any more are cleared, or those that could not replace the served ones. After a crash in between, `announceEnded` and the
- * reconciler do it.
+ * any more are cleared, or those that could not replace the served ones. After a crash in between, the sender still sends the
+ * deliveries, and the reconciler does the rest.
  * @returns a function that returns the keys of the items that were in progress
  */
 export function createEndItems(deps: EndItemsDependencies) {
-  const { mongoClient, items, outdatedVersions, starters, metrics } = deps;
+  const { mongoClient, items, removedItems, starters, metrics } = deps;
   const notify = createItemNotifier(deps);
   return async (versions: readonly ItemRef[], outcome: ItemOutcome): Promise<ReadonlySet<string>> => {
     let added: DeliveryRecord[] = [];
@@ -46,7 +41,7 @@ export function createEndItems(deps: EndItemsDependencies) {
       [added, outdated] = [[], null];
       const before = await items.end(versions, outcome, now, tx);
       if (before.length === 0) return before;
-      outdated = await outdatedVersions.add(before, { completed: outcome.status === 'completed' }, now, tx);
+      outdated = await removedItems.addOutdated(before, outcome.status === 'completed', now, tx);
       added = await notify(before, outcome, now, tx);
       return before;
     });
@@ -55,15 +50,6 @@ export function createEndItems(deps: EndItemsDependencies) {
     await deps.clearOutdated(outdated);
     return new Set(ended.map(({ _id }) => _id));
   };
-}
-
-/** Starts the deliveries of items that a run has ended before it was lost. */
-export async function announceEnded(
-  { deliveries, starters }: Pick<EndItemsDependencies, 'deliveries' | 'starters'>,
-  ended: readonly Pick<ItemRecord, '_id' | 'org' | 'version'>[],
-): Promise<void> {
-  if (ended.length === 0) return;
-  await starters.startDeliveries(await deliveries.listUnattemptedByKeys(ended[0]!.org, ended.map(itemDedupeKey)));
 }
 
 export function hasEnded({ indexing_status }: Pick<ItemRecord, 'indexing_status'>): boolean {

@@ -14,7 +14,7 @@ import { asActivityFailure } from '../failures.js';
 import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearVersion } from './clear-items.js';
 import { databaseOf, type InterruptDependencies, interruptItems } from './databases.js';
-import { announceEnded, createEndItems, hasEnded, storedOutcome } from './end-items.js';
+import { createEndItems, hasEnded, storedOutcome } from './end-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
 import { finalOutcome, isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
 import { createItemRuns, type RunsAlone } from './item-runs.js';
@@ -49,8 +49,7 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
     indexTogether: (given: ItemsRef): Promise<ItemsAttempt> =>
       forVersions(versionsOf(given), async (versions, signal) => {
         const found = await items.listVersions(versions);
-        // An attempt that was lost has ended them.
-        await announceEnded(deps, found.filter(hasEnded));
+        // Those that an attempt has ended before it was lost are left out.
         const open = found.filter((item) => !hasEnded(item));
         // What a lost attempt wrote after their deletion or replacement is invisible, but nothing else would delete it.
         const kept = new Set(found.map((item) => item._id));
@@ -136,13 +135,10 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
     return (await end([ref], outcome)).has(ref.item) ? outcome : outcomeOfAnother(ref);
   }
 
-  /** The outcome that another run has stored, after its delivery is started: that run may have been lost before. */
+  /** The outcome that another run has stored. */
   async function outcomeOfAnother(ref: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> {
     const [item] = await items.listVersions([ref]);
-    if (item && hasEnded(item)) {
-      await announceEnded(deps, [item]);
-      return storedOutcome(item);
-    }
+    if (item && hasEnded(item)) return storedOutcome(item);
     // What it wrote after its deletion or replacement is invisible, but nothing else would delete it.
     if (!item) await clearVersion(deps, ref);
     return SUPERSEDED;

@@ -14,7 +14,7 @@ import { createLanguageMarks } from './chunk-languages.js';
 import { clearVersion } from './clear-items.js';
 import { databaseOf, interruptItems } from './databases.js';
 import { embedStored, pagedChunks } from './embed-chunks.js';
-import { announceEnded, createEndItems, hasEnded } from './end-items.js';
+import { createEndItems } from './end-items.js';
 import type { IndexItemsDependencies } from './index-items.js';
 import { createModelChoice, indexNextGeneration } from './index-next-generation.js';
 import { isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
@@ -103,10 +103,8 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
     finishItem: (ref: ItemRef, outcome: ItemOutcome): Promise<ItemOutcome> =>
       forItem(ref, async () => {
         if ((await end([ref], outcome)).has(ref.item)) return outcome;
-        const [item] = await items.listVersions([ref]);
-        if (!item) throw superseded();
+        if (!(await items.isCurrent(ref))) throw superseded();
         // An attempt that was lost has ended it.
-        await announceEnded(deps, [item].filter(hasEnded));
         return outcome;
       }),
   };

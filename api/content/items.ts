@@ -155,9 +155,10 @@ export function itemRoutes(deps: Dependencies): Router<RequestState> {
         const { org } = ctx.state.principal;
         const { collection } = request;
         const database = await databases.requireForOrg(org, request.database);
-        const { removed, not_found, ref } = await removedItems.remove(database, { ids, collection });
+        const { removed, not_found, ref, deliveries } = await removedItems.remove(database, { ids, collection });
         if (!ref) throw new ServiceError('SOURCE_NOT_FOUND', `There is no item "${ids[0]}".`);
         await startOrDefer(deps.log, 'removal', ref, () => deps.starters.startRemoval(ref));
+        void startOrDefer(deps.log, 'deliveries', ref, () => deps.starters.startDeliveries(deliveries));
         respond({ deleted: removed, not_found, deleted_count: removed.length });
       },
     ),

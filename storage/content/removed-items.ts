@@ -6,15 +6,14 @@ import { ServiceError } from '../../domain/errors.js';
 import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
 import { isFinalState } from '../../domain/state-machine.js';
-import type { DatabaseClock } from '../clock.js';
 import type { Access } from '../collections.js';
-import type { StaleRecords } from '../queries.js';
 import { inTransaction } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
 import { discountRatings } from './feedback.js';
 import { createItemNotifier, type ItemNotifierDependencies } from './item-delivery.js';
 import { filesOf, type ItemRecord } from './items.js';
 import { findNamed, type NamedItems } from './named-items.js';
+import { type EndedItem, outdatedOf } from './outdated-versions.js';
 
 /**
  * Remains of a deleted item: its version counter, because a workflow id is never used twice, and the files that have not
@@ -40,14 +39,15 @@ export interface RemovedItemRecord {
   removal: string | null;
   /** File ids. */
   files: string[];
-  /** True when it was deleted in progress: its run stops, and its webhook reports E2005. */
-  interrupted?: boolean;
   /** Time after which the reconciler checks the removal's workflow. */
   check_at: Date;
 }
 
 /** Projection: what the webhook of an item contains. */
 const NOTIFIED_FIELDS = { org: 1, id: 1, database: 1, database_id: 1, collection: 1, version: 1 } as const;
+
+/** What is left of an item to clear. */
+type Remains = Omit<RemovedItemRecord, 'removal' | 'check_at'>;
 
 export type RemovedItems = ReturnType<typeof createRemovedItems>;
 
@@ -59,9 +59,14 @@ export interface Removal {
   not_found: string[];
   /** Input of `startRemoval`, whose workflow clears the remaining data of the items; null when none was removed. */
   ref: RemovalRef | null;
+  /** Of the items that were in progress. The caller starts their workflows. */
+  deliveries: DeliveryRecord[];
 }
 
-/** Deleted items. Clients do not see them from the moment of deletion; a workflow clears their remaining data. */
+/** How items end that are deleted in progress. */
+const INTERRUPTED = { status: 'errored', error_code: 'E2005', error_message: ITEM_ERRORS.E2005 } as const;
+
+/** Deleted items and outdated versions. Clients do not see them from that moment; their remaining data is cleared after it. */
 export function createRemovedItems({
   mongoClient,
   items,
@@ -69,18 +74,31 @@ export function createRemovedItems({
   feedback,
   feedbackTallies,
   now: clock,
-  notifyInterrupted,
-}: Access<'mongoClient' | 'items' | 'removedItems' | 'feedback' | 'feedbackTallies' | 'now'> & {
-  /** Stores the deliveries for items that were deleted in progress. */
-  notifyInterrupted(items: readonly ItemRecord[], tx: ClientSession): Promise<DeliveryRecord[]>;
-}) {
-  const pending = removedItems.stale(() => ({ removal: { $gt: '' } }));
-  const setCheckAt = async (refs: readonly RemovalRef[], before: Date, check_at: Date) => {
-    for (const [org, own] of Map.groupBy(refs, (ref) => ref.org)) {
-      const removal = { $in: own.map((ref) => ref.removal) };
-      await removedItems.forOrg(org).updateMany({ removal, check_at: { $lt: before } }, { $set: { check_at } });
-    }
-  };
+  ...notified
+}: Access<'mongoClient' | 'items' | 'removedItems' | 'feedback' | 'feedbackTallies' | 'now'> &
+  ItemNotifierDependencies) {
+  const notify = createItemNotifier(notified);
+
+  /** Records what a new removal has to clear. */
+  async function record(remains: readonly Remains[], check_at: Date, tx: ClientSession): Promise<RemovalRef | null> {
+    if (remains.length === 0) return null;
+    const ref = { org: remains[0]!.org, removal: newRemovalId() };
+    await removedItems.forOrg(ref.org).updateEach(
+      remains.map(({ _id, org: _, files, ...fields }) => ({
+        filter: { _id },
+        update: {
+          $set: { ...fields, removal: ref.removal, check_at },
+          // What an earlier removal has set.
+          $unset: { ...(fields.live ? {} : { live: true }), ...(fields.keep === undefined ? { keep: true } : {}) },
+          // The files of an earlier removal may not be cleared yet.
+          $addToSet: { files: { $each: files } },
+        },
+        upsert: true,
+      })),
+      { session: tx },
+    );
+    return ref;
+  }
 
   return {
     /**
@@ -89,50 +107,58 @@ export function createRemovedItems({
      * @throws ServiceError INVALID_PARAMETERS (`findNamed`)
      */
     remove(database: OwnedDatabase, named: NamedItems): Promise<Removal> {
-      const { _id: databaseId, org } = database;
+      const { org } = database;
       const { ids } = named;
-      const projection = {
-        ...NOTIFIED_FIELDS,
-        version: 1,
-        indexing_status: 1,
-        'source.file_id': 1,
-        'served.source.file_id': 1,
-      };
+      const projection = { ...NOTIFIED_FIELDS, indexing_status: 1, 'source.file_id': 1, 'served.source.file_id': 1 };
       return inTransaction(mongoClient, async (tx) => {
         const found = await findNamed(items, database, named, { projection, session: tx });
         const existing = new Set(found.map(({ id }) => id));
-        const not_found = ids.filter((id) => !existing.has(id));
-        if (found.length === 0) return { removed: [], not_found, ref: null };
-        const ref = { org, removal: newRemovalId() };
-        const check_at = clock();
-        await removedItems.forOrg(org).updateEach(
-          found.map(({ _id, database, collection, id, version, source, served, indexing_status }) => ({
-            filter: { _id },
-            update: {
-              $set: {
-                database_id: databaseId,
-                database,
-                collection,
-                id,
-                version,
-                removal: ref.removal,
-                check_at,
-                interrupted: !isFinalState(INDEXING_STATUS_TABLE, indexing_status),
-              },
-              $unset: { live: true, keep: true },
-              // The files of an earlier removal of the same id may not be cleared yet.
-              $addToSet: { files: { $each: filesOf(source, served?.source) } },
-            },
-            upsert: true,
-          })),
-          { session: tx },
+        const now = clock();
+        const ref = await record(
+          found.map(({ _id, database_id, database: name, collection, id, version, source, served }) => {
+            return {
+              _id,
+              org,
+              database_id,
+              database: name,
+              collection,
+              id,
+              version,
+              files: filesOf(source, served?.source),
+            };
+          }),
+          now,
+          tx,
         );
         await items.forOrg(org).deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
         const interrupted = found.filter((item) => !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status));
-        if (interrupted.length > 0) await notifyInterrupted(interrupted, tx);
+        const deliveries = await notify(interrupted, INTERRUPTED, now, tx);
         await discountRatings({ feedback, feedbackTallies }, database, found, tx);
-        return { removed: ids.filter((id) => existing.has(id)), not_found, ref };
+        return {
+          removed: ids.filter((id) => existing.has(id)),
+          not_found: ids.filter((id) => !existing.has(id)),
+          ref,
+          deliveries,
+        };
       });
+    },
+
+    /**
+     * Records what to clear of items of one database that have ended, in the transaction of that.
+     * @param completed whether the newest version of each is served now; else the version before stays
+     * @returns null when there is nothing to clear
+     */
+    addOutdated(
+      items: readonly EndedItem[],
+      completed: boolean,
+      now: Date,
+      tx: ClientSession,
+    ): Promise<RemovalRef | null> {
+      return record(
+        items.flatMap((item) => outdatedOf(item, completed)),
+        now,
+        tx,
+      );
     },
 
     /**
@@ -160,7 +186,7 @@ export function createRemovedItems({
           .toArray();
         if (found.length === 0) return { interrupted: 0, deliveries: [], file_ids: [] };
         await items.forOrg(org).deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
-        const deliveries = await notifyInterrupted(found, tx);
+        const deliveries = await notify(found, INTERRUPTED, clock(), tx);
         return {
           interrupted: found.length,
           deliveries,
@@ -185,21 +211,12 @@ export function createRemovedItems({
       if (live.length === cleared.length) return;
       await own.updateMany(
         { _id: { $in: cleared.map(({ _id }) => _id) }, removal },
-        { $set: { removal: null, files: [] }, $unset: { interrupted: '' } },
+        { $set: { removal: null, files: [] } },
       );
     },
 
-    /** Unfinished removals. */
-    stale: {
-      async list(before, limit) {
-        const refs = new Map<string, RemovalRef>();
-        for (const { org, removal } of await pending.list(before, limit))
-          refs.set(removal!, { org, removal: removal! });
-        return [...refs.values()];
-      },
-      markStarted: setCheckAt,
-      markFailed: setCheckAt,
-    } satisfies StaleRecords<RemovalRef>,
+    /** What is not cleared yet. */
+    stale: removedItems.stale(() => ({ removal: { $gt: '' } }), { projection: { org: 1, removal: 1 } }),
   };
 }
 
@@ -208,11 +225,4 @@ export function sourceProcessing(id: string): ServiceError {
   return new ServiceError('SOURCE_PROCESSING', `The item "${id}" is still being processed.`, {
     retryAfterSeconds: PROCESSING_RETRY_SECONDS,
   });
-}
-
-/** @returns a function that stores the deliveries for items of one organisation that were deleted in progress */
-export function createInterruptedNotifier(deps: ItemNotifierDependencies & { now: DatabaseClock }) {
-  const notify = createItemNotifier(deps);
-  const outcome = { status: 'errored', error_code: 'E2005', error_message: ITEM_ERRORS.E2005 } as const;
-  return (items: readonly ItemRecord[], tx: ClientSession) => notify(items, outcome, deps.now(), tx);
 }

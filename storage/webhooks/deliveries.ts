@@ -130,15 +130,6 @@ export function createDeliveries({ deliveries }: Access<'deliveries'>, loadSwitc
       return deliveries.forOrg(org).findOne({ dedupe_key }, { hint: DEDUPE_INDEX });
     },
 
-    /** @returns those of these deliveries that no attempt has been made at */
-    listUnattemptedByKeys(org: string, dedupeKeys: readonly string[]): Promise<DeliveryRecord[]> {
-      const filter = { dedupe_key: { $in: [...dedupeKeys] }, status: 'pending' as const, attempts: 0 };
-      return deliveries
-        .forOrg(org)
-        .find(filter, { projection: { message: 0 }, hint: DEDUPE_INDEX })
-        .toArray();
-    },
-
     /** Records that the workflow of a finished delivery has seen its end. */
     async markShown(org: string, deliveryId: string): Promise<void> {
       const finished = { _id: deliveryId, next_attempt_at: null };

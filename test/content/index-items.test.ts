@@ -25,7 +25,6 @@ import { createGraphStore } from '../../storage/content/graph.js';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
 import { createItems, type ItemRecord, refOf } from '../../storage/content/items.js';
-import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
 import { createRemovedItems } from '../../storage/content/removed-items.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { createGridFsFiles } from '../../storage/files/gridfs.js';
@@ -82,6 +81,11 @@ describe('small items that are indexed together', () => {
 
   const sealer = () => createSealer(randomBytes(32).toString('base64'));
 
+  const notified = () => ({
+    deliveries: createDeliveries(collections),
+    registrations: createRegistrations(collections, sealer()),
+  });
+
   function dependencies() {
     const graph = createGraphStore(collections);
     return {
@@ -99,10 +103,8 @@ describe('small items that are indexed together', () => {
           await graph.put(...stored);
         },
       },
-      outdatedVersions: createOutdatedVersions(collections),
       clearOutdated,
-      deliveries: createDeliveries(collections),
-      registrations: createRegistrations(collections, sealer()),
+      ...notified(),
       index: {
         ...index,
         async write(...change: Parameters<SearchIndex['write']>) {
@@ -143,14 +145,14 @@ describe('small items that are indexed together', () => {
       extractor,
       metrics: createWorkerMetrics(),
       runsAlone: createRunsAlone(),
-      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => [] }),
+      removedItems: createRemovedItems({ ...collections, ...notified() }),
       log: pino({ level: 'silent' }),
     };
   }
   /** Without the hooks of a run. */
   const clearOutdated = (ref: RemovalRef | null) =>
     createClearOutdated({
-      removedItems: createRemovedItems({ ...collections, notifyInterrupted: async () => [] }),
+      removedItems: createRemovedItems({ ...collections, ...notified() }),
       files: { remove: async () => undefined },
       chunks: createChunks(collections),
       graph: createGraphStore(collections),
@@ -569,26 +571,21 @@ describe('small items that are indexed together', () => {
     expect(await find()).toMatchObject([{ indexing_status: 'errored', error_code: 'INTERNAL_ERROR', error_message }]);
   });
 
-  test('get the deliveries started that an attempt stored before it was lost', async () => {
-    const { ref, refOf: version, names } = await group(['wick', 'oil']);
+  test('are not indexed again after an attempt that was lost when it had stored their deliveries', async () => {
+    const { ref, refOf: version, keyOf, statuses } = await group(['wick', 'oil']);
     const { indexTogether, indexAlone } = activities();
     onDelivery = () => {
       throw new Error('Temporal does not respond');
     };
     await expect(run(() => indexTogether(ref))).rejects.toMatchObject({ nonRetryable: false });
-    onDelivery = () => undefined;
+    expect(await statuses()).toEqual(['completed', 'completed']);
     // A local activity is repeated as a first attempt.
     expect(await run(() => indexTogether(ref), 1)).toEqual(ended({}));
-    expect(names(announced)).toEqual(['oil', 'wick']);
-    const stored = { doc_id: { $in: [...announced] } };
-    expect(await collections.deliveries.countDocuments(stored)).toBe(2);
-    announced = [];
     expect(await run(() => indexAlone(version('wick')))).toEqual({ status: 'completed' });
-    expect(names(announced)).toEqual(['wick']);
-    // Those that were attempted have been started.
-    announced = [];
-    await collections.deliveries.updateOne(stored, { $set: { attempts: 1 } });
-    await run(() => indexTogether(ref), 3);
-    expect(announced).toHaveLength(1);
+    expect(embedded).toBe(2);
+    // The sender finds both by itself.
+    const due = { status: 'pending', next_attempt_at: { $lte: collections.now() } } as const;
+    const doc_id = { $in: [keyOf('wick').id, keyOf('oil').id] };
+    expect(await collections.deliveries.countDocuments({ doc_id, ...due })).toBe(2);
   });
 });

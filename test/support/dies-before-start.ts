@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { createEndItems } from '../../activities/content/end-items.js';
 import { createSealer } from '../../domain/sealing.js';
 import { createItems, refOf } from '../../storage/content/items.js';
-import { createOutdatedVersions } from '../../storage/content/outdated-versions.js';
+import { createRemovedItems } from '../../storage/content/removed-items.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
 import type { Starters } from '../../temporal/starters.js';
@@ -15,13 +15,16 @@ import { testCollections } from './mongodb.js';
 
 const [uri, item] = process.argv.slice(2);
 const collections = await testCollections(uri!);
+const notified = {
+  deliveries: createDeliveries(collections),
+  registrations: createRegistrations(collections, createSealer(randomBytes(32).toString('base64'))),
+};
 const end = createEndItems({
   mongoClient: collections.mongoClient,
   items: createItems(collections),
-  outdatedVersions: createOutdatedVersions(collections),
+  removedItems: createRemovedItems({ ...collections, ...notified }),
   clearOutdated: async () => undefined,
-  deliveries: createDeliveries(collections),
-  registrations: createRegistrations(collections, createSealer(randomBytes(32).toString('base64'))),
+  ...notified,
   starters: {
     startDeliveries: async () => process.kill(process.pid, 'SIGKILL'),
   } as unknown as Starters,
