@@ -27,14 +27,16 @@ export function rejectUnknownFields(fields: FormFields, known: KnownFields): voi
 /**
  * Collects the text fields of a form while it arrives.
  * @param maxBytes of all of them together
+ * @param hold gets the bytes so far, and throws when there is no memory for them
  * @param failed the form has failed: nothing more is kept
  */
 export function collectFields(
   form: BusboyInstance,
   known: KnownFields,
   maxBytes: number,
+  hold: (bytes: number) => void,
   failed: AbortSignal,
-  fail: (error: ServiceError) => void,
+  fail: (error: unknown) => void,
 ) {
   const short = new Map<string, Buffer>();
   const long = new Map<string, GrowingBuffer>();
@@ -43,6 +45,11 @@ export function collectFields(
     total += bytes;
     if (total > maxBytes) {
       fail(new ServiceError('PAYLOAD_TOO_LARGE', `The text fields together must not exceed ${maxBytes} bytes.`));
+    }
+    try {
+      if (!failed.aborted) hold(total);
+    } catch (error) {
+      fail(error);
     }
   };
   const invalid = (message: string) => fail(new ServiceError('VALIDATION_ERROR', message));

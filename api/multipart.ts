@@ -10,6 +10,7 @@ import { collectFields, type FormFields, type KnownFields, MAX_SHORT_FIELD_BYTES
 export interface UploadLimits {
   /** Files of one request. */
   maxFiles: number;
+  /** For whoever stores the files. */
   maxFileBytes: number;
   /** Bytes of the whole request. */
   maxRequestBytes: number;
@@ -51,14 +52,13 @@ export async function readMultipart<T>(
   const failure = new AbortController();
   const { signal: failed } = failure;
   const fail = (error: unknown) => failure.abort(error);
-  const streams: { filename: string; stream: { bytesRead: number } }[] = [];
 
   // Busboy takes a part without a name too.
   const requireName = (field: string | undefined) => {
     if (field === undefined) fail(malformed());
   };
   form.on('field', requireName);
-  const texts = collectFields(form, known, limits.maxFieldBytes, failed, fail);
+  const texts = collectFields(form, known, limits.maxFieldBytes, hold, failed, fail);
   form.on('file', (field, stream, filename?: string) => {
     // The reader of the stream gets its errors too; without a listener here they would end the process.
     stream.on('error', () => undefined);
@@ -71,8 +71,7 @@ export async function readMultipart<T>(
   form.on('partsLimit', () => fail(tooMany(limits.maxFiles + MAX_FIELDS, 'part')));
 
   function receiveFile(field: string, stream: Readable, filename: string): void {
-    streams.push({ filename, stream: stream as typeof stream & { bytesRead: number } });
-    if (streams.length > limits.maxFiles) fail(tooMany(limits.maxFiles, 'file'));
+    if (files.length === limits.maxFiles) fail(tooMany(limits.maxFiles, 'file'));
     // The parts that arrived in the same bytes as the error.
     if (failed.aborted) return void stream.resume();
     unfinished.add(stream);
@@ -86,16 +85,6 @@ export async function readMultipart<T>(
     files.push(stored);
   }
 
-  /** @returns the bytes of all files so far. @throws ServiceError PAYLOAD_TOO_LARGE */
-  function checkFiles(): number {
-    let bytes = 0;
-    for (const { filename, stream } of streams) {
-      if (stream.bytesRead > limits.maxFileBytes) throw tooLarge(`The file "${filename}"`, limits.maxFileBytes);
-      bytes += stream.bytesRead;
-    }
-    return bytes;
-  }
-
   async function storeInTurn(stream: Readable, filename: string): Promise<T> {
     // The files before this one have arrived, so their end does not wait for this one.
     const leave = await turns.acquire(failed);
@@ -103,12 +92,7 @@ export async function readMultipart<T>(
   }
 
   try {
-    await pipeInto(form, request, failed, (received) => {
-      if (received > limits.maxRequestBytes) throw tooLarge('The request', limits.maxRequestBytes);
-      const stored = checkFiles();
-      hold(Math.min(received - stored, limits.maxFieldBytes));
-    });
-    checkFiles();
+    await pipeInto(form, request, limits.maxRequestBytes, failed);
   } catch (error) {
     fail(error);
     for (const stream of unfinished) stream.destroy(error as Error);
@@ -124,14 +108,13 @@ export async function readMultipart<T>(
 /**
  * Resolves at the end of the form.
  * @param failed ends the parsing
- * @param check gets the bytes received so far; an error that it throws ends the parsing too
  * @throws ServiceError for a request that is incomplete or too large, or the reason of `failed`
  */
 async function pipeInto(
   form: BusboyInstance,
   request: IncomingMessage,
+  maxBytes: number,
   failed: AbortSignal,
-  check: (received: number) => void,
 ): Promise<void> {
   const finished = once(form, 'finish', { signal: failed });
   finished.catch(() => undefined);
@@ -139,7 +122,7 @@ async function pipeInto(
   try {
     for await (const piece of piecesOf(request, failed)) {
       received += piece.length;
-      check(received);
+      if (received > maxBytes) throw tooLarge('The request', maxBytes);
       if (!form.write(piece)) await once(form, 'drain', { signal: failed });
     }
     form.end();
@@ -179,7 +162,7 @@ function malformed(): ServiceError {
   return new ServiceError('INVALID_PARAMETERS', 'The multipart body is malformed or incomplete.');
 }
 
-function tooLarge(subject: string, maxBytes: number): ServiceError {
+export function tooLarge(subject: string, maxBytes: number): ServiceError {
   return new ServiceError('PAYLOAD_TOO_LARGE', `${subject} must not exceed ${maxBytes} bytes.`);
 }
 

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { ServiceError } from '../domain/errors.js';
 import { type DetectKind, ExtractionError, type FileKind, HEAD_BYTES } from '../domain/extraction.js';
 import type { FileOwner, FileStore } from '../domain/file-store.js';
 import { newFileId } from '../domain/ids.js';
 import type { IdempotencyKeys } from '../storage/idempotency-keys.js';
 import type { FormFields, KnownFields } from './form-fields.js';
 import { respondOnce } from './idempotency.js';
-import { readMultipart, type UploadedFile, type UploadLimits } from './multipart.js';
+import { readMultipart, tooLarge, type UploadedFile, type UploadLimits } from './multipart.js';
 import type { RequestContext } from './request-context.js';
 
 /** An uploaded file as it was stored. */
@@ -26,10 +27,6 @@ export interface FileReceipt<Kind = FileKind> {
 export interface ReceivedForm<Kind = FileKind> {
   fields: FormFields;
   files: UploadedFile<FileReceipt<Kind>>[];
-  received: {
-    /** Ids of the files that a record owns, which are not removed at the end of the request; `all` while that is unknown. */
-    kept: ReadonlySet<string> | 'all';
-  };
 }
 
 export interface FormDependencies<Kind = FileKind> {
@@ -40,33 +37,42 @@ export interface FormDependencies<Kind = FileKind> {
 }
 
 /**
- * Receives a form, works on it once per `Idempotency-Key`, and finally removes the files that the work has not declared as
- * kept, and claims the others.
+ * Receives a form, works on it once per `Idempotency-Key`, and finally removes the files that no record owns, and claims the
+ * others.
  * @param batch id of the files of this request
+ * @param work returns the ids of the files that its records own. With a ServiceError it has stored none; after any other error its
+ * commit may have succeeded, and the reconciler decides
  */
 export async function receiveForm<Kind>(
   ctx: RequestContext,
   deps: FormDependencies<Kind>,
   known: KnownFields,
   batch: string,
-  work: (form: ReceivedForm<Kind>) => Promise<void>,
+  work: (form: ReceivedForm<Kind>) => Promise<readonly string[]>,
 ): Promise<void> {
   const owner = { org: ctx.state.principal.org, batch };
   const ids: string[] = [];
-  const received: ReceivedForm['received'] = { kept: new Set() };
+  let owned = new Set() as ReadonlySet<string> | 'unknown';
   const store = async (stream: Readable, filename: string) => {
     const receipt = await receiveFile(deps, stream, filename, owner);
     ids.push(receipt.file_id);
     return receipt;
   };
   try {
-    const { fields, files } = await readMultipart(ctx.req, deps.limits, known, store, ctx.state.holdBody);
-    const once = () => work({ fields, files, received });
-    await respondOnce(ctx, deps.idempotencyKeys, () => contentOf(fields, files), once);
+    const form = await readMultipart(ctx.req, deps.limits, known, store, ctx.state.holdBody);
+    const once = async () => {
+      owned = 'unknown';
+      try {
+        owned = new Set(await work(form));
+      } catch (error) {
+        if (error instanceof ServiceError) owned = new Set();
+        throw error;
+      }
+    };
+    await respondOnce(ctx, deps.idempotencyKeys, () => contentOf(form), once);
   } finally {
-    const { kept } = received;
     // The outcome of the request is known, whatever fails here: the reconciler repeats it for files that are not claimed.
-    if (kept !== 'all') await settleFiles(deps.files, owner, ids, kept).catch(() => undefined);
+    if (owned !== 'unknown') await settleFiles(deps.files, owner, ids, owned).catch(() => undefined);
   }
 }
 
@@ -75,15 +81,15 @@ async function settleFiles(
   files: FileStore,
   owner: FileOwner,
   ids: readonly string[],
-  kept: ReadonlySet<string>,
+  owned: ReadonlySet<string>,
 ): Promise<void> {
-  await Promise.all(ids.filter((id) => !kept.has(id)).map((id) => files.remove(id)));
-  if (kept.size > 0) await files.claim(owner);
+  await Promise.all(ids.filter((id) => !owned.has(id)).map((id) => files.remove(id)));
+  if (owned.size > 0) await files.claim(owner);
 }
 
-/** Streams a file into the file store and detects what it is. */
+/** Streams a file into the file store and detects what it is. @throws ServiceError PAYLOAD_TOO_LARGE */
 async function receiveFile<Kind>(
-  { files, detectKind }: Pick<FormDependencies<Kind>, 'files' | 'detectKind'>,
+  { files, detectKind, limits: { maxFileBytes } }: Omit<FormDependencies<Kind>, 'idempotencyKeys'>,
   stream: Readable,
   filename: string,
   owner: { org: string; batch: string },
@@ -97,7 +103,8 @@ async function receiveFile<Kind>(
       if (size < HEAD_BYTES) head.push(chunk.subarray(0, HEAD_BYTES - size));
       size += chunk.length;
       hash.update(chunk);
-      done(null, chunk);
+      if (size > maxFileBytes) done(tooLarge(`The file "${filename}"`, maxFileBytes));
+      else done(null, chunk);
     },
   });
   await pipeline(stream, measure, (content) => files.write(file_id, owner, content));
@@ -118,10 +125,7 @@ const HASHED_BYTES = 1024 * 1024;
  * The content of a form, to compare requests: clients choose a new boundary for each request, so the bytes of two equal
  * requests differ.
  */
-function* contentOf(
-  fields: FormFields,
-  files: readonly UploadedFile<Pick<FileReceipt, 'sha256'>>[],
-): Generator<string | Uint8Array> {
+function* contentOf({ fields, files }: ReceivedForm<unknown>): Generator<string | Uint8Array> {
   for (const [name, value] of [...fields].sort(([a], [b]) => (a < b ? -1 : 1))) {
     yield JSON.stringify([name, value.length]);
     for (let at = 0; at < value.length; at += HASHED_BYTES) yield value.subarray(at, at + HASHED_BYTES);

@@ -39,18 +39,11 @@ export function uploadRoutes(deps: Dependencies): Router<RequestState> {
       },
       async (ctx, { org, respondWith }) => {
         const batch = newFileId();
-        await receiveForm(ctx, receiving, NO_FIELDS, batch, async ({ fields, files, received }) => {
+        await receiveForm(ctx, receiving, NO_FIELDS, batch, async ({ fields, files }) => {
           rejectUnknownFields(fields, NO_FIELDS);
           const upload = newUpload(org, files, deps.now(), deps.uploadRetentionMs);
-          await respondWith(describeUpload(upload), (tx) => {
-            // A commit without a response may have succeeded: then the reconciler decides whether the file is kept.
-            received.kept = 'all';
-            return add(upload, tx);
-          }).catch((error) => {
-            if (error instanceof ServiceError) received.kept = new Set();
-            throw error;
-          });
-          received.kept = new Set([upload._id]);
+          await respondWith(describeUpload(upload), (tx) => add(upload, tx));
+          return [upload._id];
         });
       },
     ),

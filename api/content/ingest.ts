@@ -12,12 +12,12 @@ import { renameFields } from '../field-names.js';
 import type { FormFields, KnownFields } from '../form-fields.js';
 import { respondOnce } from '../idempotency.js';
 import { jsonBody } from '../json-body.js';
-import { type ReceivedForm, receiveForm } from '../receive-file.js';
+import { receiveForm } from '../receive-file.js';
 import type { RequestContext, RequestState } from '../request-context.js';
 import { read } from '../validation.js';
-import { type AcceptedIngest, acceptIngest, type CommitIngest } from './ingest-accept.js';
+import { acceptIngest } from './ingest-accept.js';
 import { type Draft, draftItems, draftTexts, rejectRepeatedIds } from './ingest-drafts.js';
-import { checkMetadata, type IngestPlan, type IngestTarget } from './ingest-plan.js';
+import { checkMetadata, type IngestPlan } from './ingest-plan.js';
 import { ingestResultSchema } from './item-responses.js';
 
 const operation = contentOperations('Context');
@@ -29,7 +29,6 @@ interface ReceivedRequest {
   request: Pick<z.output<typeof ingestTextsSchema>, 'database' | 'collection' | 'upsert'>;
   /** Reads its items. @throws ServiceError VALIDATION_ERROR that names the invalid field */
   drafts(): Promise<Draft[]>;
-  received: ReceivedForm['received'];
 }
 
 const FORM_FIELDS: KnownFields = new Map<string, 'short' | 'long'>([
@@ -61,64 +60,49 @@ export function ingestRoutes(deps: Dependencies): Router<RequestState> {
       async (ctx, { respondWith }) => {
         const { org } = ctx.state.principal;
         const batch = newBatchId();
-        await receiveRequest(ctx, batch, async ({ request, drafts, received }) => {
+        await receiveRequest(ctx, batch, async ({ request, drafts }) => {
           const database = await requireReady(deps.databases, org, request.database);
           const items = await drafts();
           await checkDrafts(items, database, deps.limits.maxItems);
-          const plan = await accept(received, items, { ...request, database, batch }, (accepted, write) =>
+          const plan = await acceptIngest(deps, items, { ...request, database, batch }, (accepted, write) =>
             respondWith(responseFor(items, accepted), write),
           );
           await removeFiles(batch, plan.replacedFiles);
           if (!plan.grouped) await startIndexing(org, batch, plan, database.name);
+          return plan.records.flatMap(({ source }) => (source.kind === 'file' ? [source.file_id] : []));
         });
       },
     ),
   );
   return router;
 
-  /** Receives a form with files and texts, or a JSON body with texts, and works on it once per `Idempotency-Key`. */
+  /**
+   * Receives a form with files and texts, or a JSON body with texts, and works on it once per `Idempotency-Key`.
+   * @param work returns the ids of the files that belong to its items
+   */
   async function receiveRequest(
     ctx: RequestContext,
     batch: string,
-    work: (received: ReceivedRequest) => Promise<void>,
+    work: (received: ReceivedRequest) => Promise<readonly string[]>,
   ): Promise<void> {
     if (ctx.is('json')) {
       await readJson(ctx, async () => undefined);
       const { body = {} } = ctx.request;
       const request = read(ingestTextsSchema, renameFields(body, DEPRECATED_NAMES));
       const drafts = async () => draftTexts(request);
-      const once = () => work({ request, drafts, received: { kept: new Set() } });
-      return respondOnce(ctx, deps.idempotencyKeys, () => [ctx.request.text ?? ''], once);
+      return respondOnce(
+        ctx,
+        deps.idempotencyKeys,
+        () => [ctx.request.text ?? ''],
+        () => work({ request, drafts }),
+      );
     }
-    await receiveForm(ctx, deps, FORM_FIELDS, batch, ({ fields, files, received }) => {
+    await receiveForm(ctx, deps, FORM_FIELDS, batch, ({ fields, files }) => {
       const request = readRequest(fields);
       const options = { maxItems: deps.limits.maxItems, known: FORM_FIELDS };
       const drafts = () => draftItems(request, fields, files, options);
-      return work({ request, drafts, received });
+      return work({ request, drafts });
     });
-  }
-
-  /** Accepts the items, and keeps the received files that belong to them. */
-  async function accept(
-    received: ReceivedForm['received'],
-    drafts: readonly Draft[],
-    target: IngestTarget,
-    commit: CommitIngest,
-  ): Promise<AcceptedIngest> {
-    try {
-      const plan = await acceptIngest(deps, drafts, target, (accepted, write) =>
-        commit(accepted, async (tx) => {
-          // A commit without a response may have succeeded: then the reconciler decides which files are kept.
-          received.kept = 'all';
-          await write(tx);
-        }),
-      );
-      received.kept = new Set(plan.records.flatMap(({ source }) => (source.kind === 'file' ? [source.file_id] : [])));
-      return plan;
-    } catch (error) {
-      if (error instanceof ServiceError) received.kept = new Set();
-      throw error;
-    }
   }
 
   /** Removes the files of replaced versions. The request is accepted even when this fails. */
