@@ -10,13 +10,11 @@ import {
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { Databases } from '../../storage/content/databases.js';
 import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
-import { asActivityFailure } from '../failures.js';
-import { withHeartbeat } from '../heartbeat.js';
 import { type ClearItemsDependencies, clearVersion } from './clear-items.js';
 import { databaseOf, type InterruptDependencies, interruptItems } from './databases.js';
 import { createEndItems, hasEnded, storedOutcome } from './end-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
-import { finalOutcome, isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
+import { finalOutcome, isSuperseded, itemStep, showTransientError, superseded } from './item-failures.js';
 import { createItemRuns, type RunsAlone } from './item-runs.js';
 
 export type IndexItemsDependencies = IndexTogetherDependencies &
@@ -47,7 +45,8 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
      * item whose last run was lost: it may be the cause.
      */
     indexTogether: (given: ItemsRef): Promise<ItemsAttempt> =>
-      forVersions(versionsOf(given), async (versions, signal) => {
+      itemStep(items, versionsOf(given), async (signal) => {
+        const versions = versionsOf(given);
         const found = await items.listVersions(versions);
         // Those that an attempt has ended before it was lost are left out.
         const open = found.filter((item) => !hasEnded(item));
@@ -64,9 +63,9 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
 
     /** Indexes an item that was left. Temporal repeats it after each error that may pass. */
     indexAlone: (given: ItemRef): Promise<ItemOutcome | typeof SUPERSEDED> =>
-      forVersions([given], async ([ref], signal) => {
+      itemStep(items, [given], async (signal) => {
         try {
-          await run(ref!, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
+          await run(given, { step: 'index', indexing_status: 'processing' }, signal, async (item, runSignal) => {
             if (!(await isDatabaseOpen([item]))) throw superseded();
             const failures = new Map<string, unknown>();
             await index([item], runSignal, failures);
@@ -74,7 +73,7 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
           });
           return { status: 'completed' };
         } catch (error) {
-          return await endAfter(ref!, error);
+          return await endAfter(given, error);
         }
       }),
   };
@@ -142,19 +141,6 @@ export function createIndexItemsActivities(deps: IndexItemsDependencies) {
     // What it wrote after its deletion or replacement is invisible, but nothing else would delete it.
     if (!item) await clearVersion(deps, ref);
     return SUPERSEDED;
-  }
-
-  /** Runs a step with heartbeats, shows an error that is retried, and maps errors to failures. */
-  async function forVersions<T>(
-    versions: ItemRef[],
-    step: (versions: ItemRef[], signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await withHeartbeat((signal) => step(versions, signal));
-    } catch (error) {
-      await showTransientError(items, versions, error);
-      throw asActivityFailure(error, itemFailureRules);
-    }
   }
 }
 

@@ -8,8 +8,6 @@ import { type CheckpointStore, checkpointOwner } from '../../storage/checkpoints
 import { type Chunks, chunkRecords } from '../../storage/content/chunks.js';
 import { removeRows, rowsOf } from '../../storage/content/index-rows.js';
 import type { ItemRecord } from '../../storage/content/items.js';
-import { asActivityFailure } from '../failures.js';
-import { withHeartbeat } from '../heartbeat.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { clearVersion } from './clear-items.js';
 import { databaseOf, interruptItems } from './databases.js';
@@ -17,7 +15,7 @@ import { embedStored, pagedChunks } from './embed-chunks.js';
 import { createEndItems } from './end-items.js';
 import type { IndexItemsDependencies } from './index-items.js';
 import { createModelChoice, indexNextGeneration } from './index-next-generation.js';
-import { isSuperseded, itemFailureRules, showTransientError, superseded } from './item-failures.js';
+import { isSuperseded, itemStep, superseded } from './item-failures.js';
 import { createItemRuns } from './item-runs.js';
 import { readItem } from './read-item.js';
 
@@ -28,7 +26,10 @@ export type LargeItemDependencies = IndexItemsDependencies & {
 
 export type LargeItemActivities = ReturnType<typeof createLargeItemActivities>;
 
-/** The steps of indexing a large item, in the order of its statuses. Each can be repeated. */
+/**
+ * The steps of indexing a large item, in the order of its statuses. Each can be repeated. A step whose version is deleted or replaced is
+ * stopped; what it has written is cleared by it or by the next step, which does not find the version any more.
+ */
 export function createLargeItemActivities(deps: LargeItemDependencies) {
   const { items, chunks, checkpoints, databases, databaseIndexes, index, embedders } = deps;
   const end = createEndItems(deps);
@@ -49,7 +50,6 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
           if (stored === 0 && item.title === null && title) await items.setTitle(ref, title.slice(0, 500));
           await chunks.put(await withLanguages(chunkRecords(item, item.title ?? title, drafts)));
           stored += drafts.length;
-          if (!(await items.isCurrent(ref))) throw superseded();
         };
         await readItem(deps, item, store, signal, checkpoints.of(ref.org, checkpointOwner(ref)));
         if (stored === 0) throw new ExtractionError('E2004');
@@ -71,8 +71,6 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
             await embedStored(model, chunks, page, { ...ref, generation }, signal);
           }
         }
-        // Embedding takes long; a newer version may have replaced this version.
-        if (!(await items.isCurrent(ref))) throw superseded();
         const chunkIds: string[] = [];
         for await (const page of chunksOf()) {
           signal.throwIfAborted();
@@ -96,7 +94,6 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
         const texts = await chunks.listTexts(ref, MAX_GRAPH_CHARACTERS);
         const graph = await deps.graphExtractor.extract(texts, signal, item.org);
         await deps.graph.put([{ item, graph }], { replace: true });
-        if (!(await items.isCurrent(ref))) throw superseded();
       }),
 
     /** -> completed | errored, with the delivery that notifies the client. */
@@ -118,18 +115,16 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
     return forItem(ref, (signal) => runStep(ref, run, signal, step));
   }
 
-  /** Runs a step with heartbeats, and maps its errors to failures that the workflow understands. */
-  async function forItem<T>(ref: ItemRef, step: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    try {
-      return await withHeartbeat(step);
-    } catch (stepError) {
-      const error = await clearAfter(ref, stepError).then(
-        () => stepError,
-        (clearError: unknown) => clearError,
-      );
-      await showTransientError(items, [ref], error);
-      throw asActivityFailure(error, itemFailureRules);
-    }
+  /** Runs a step, and clears what it has written if it ends the work on the version. */
+  function forItem<T>(ref: ItemRef, step: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return itemStep(items, [ref], async (signal) => {
+      try {
+        return await step(signal);
+      } catch (error) {
+        await clearAfter(ref, error);
+        throw error;
+      }
+    });
   }
 
   /** @throws an error of the storage, which is then retried instead of the error of the step */

@@ -30,7 +30,7 @@ export interface GraphExtractor {
 export type IndexTogetherDependencies = EndItemsDependencies &
   IndexNextGenerationDependencies &
   ReadItemDependencies & {
-    items: Pick<Items, 'getStatuses' | 'keepInProgress' | 'linkGraph' | 'listByKeys' | 'setTitle'>;
+    items: Pick<Items, 'keepInProgress' | 'linkGraph' | 'listByKeys' | 'setTitle'>;
     databaseIndexes: Pick<DatabaseIndexes, 'getForEmbedding'>;
     chunks: Pick<Chunks, 'add' | 'listStored' | 'remove'>;
     graph: Pick<GraphStore, 'put'>;
@@ -98,15 +98,15 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
    * are removed by id, because the chunks may be gone already. A completed item has the same ids, and keeps them.
    */
   async function withdraw(work: readonly Work[]): Promise<void> {
-    const statuses = await items.getStatuses(refsOf(work));
-    const ended = work.filter(({ item }) => (statuses.get(item._id) ?? 'errored') === 'errored');
-    if (ended.length === 0) return;
-    const keys = ended.map(({ item }) => item._id);
-    const served = new Map(
-      (await items.listByKeys(ended[0]!.item.org, keys)).map(({ _id, served_version }) => [_id, served_version]),
-    );
-    // Another run may have completed a version before it was replaced.
-    const left = ended.filter(({ item }) => served.get(item._id) !== item.version);
+    if (work.length === 0) return;
+    const keys = work.map(({ item }) => item._id);
+    const found = new Map((await items.listByKeys(work[0]!.item.org, keys)).map((item) => [item._id, item]));
+    const left = work.filter(({ item: { _id, version } }) => {
+      const item = found.get(_id);
+      // Another run may have completed a version before it was replaced.
+      if (item?.served_version === version) return false;
+      return item?.version !== version || item.indexing_status === 'errored';
+    });
     if (left.length === 0) return;
     const database = databaseOf(left[0]!.item);
     const ids = left.flatMap(({ chunks: own }) => own.map(({ _id }) => _id));

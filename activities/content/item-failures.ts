@@ -17,6 +17,7 @@ import {
   type FailureRules,
   MAX_DEFECT_ATTEMPTS,
 } from '../failures.js';
+import { withHeartbeat } from '../heartbeat.js';
 
 /** Shown until the item is tried again. */
 const LOST_PROCESS = 'The process that read the item ended unexpectedly; the item is tried again.';
@@ -34,7 +35,7 @@ export function isSuperseded(error: unknown): boolean {
 }
 
 /** Failures of an item's activities carry the item's error code (specification, "Ingestion error codes"). */
-export const itemFailureRules: FailureRules = { describe: describeItemError, maxDefectAttempts: MAX_DEFECT_ATTEMPTS };
+const itemFailureRules: FailureRules = { describe: describeItemError, maxDefectAttempts: MAX_DEFECT_ATTEMPTS };
 
 /** @returns the outcome of an item after its last attempt; null when another attempt follows */
 export function finalOutcome(error: unknown): ItemOutcome | null {
@@ -57,6 +58,20 @@ export async function showTransientError(
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return;
   const { retryable, code, message } = describeItemError(error) ?? {};
   if (retryable) await items.setTransientError(versions, code!, message!).catch(() => undefined);
+}
+
+/** Runs a step of these versions with heartbeats, shows an error that is retried, and maps errors to failures. */
+export async function itemStep<T>(
+  items: Pick<Items, 'setTransientError'>,
+  versions: readonly ItemRef[],
+  step: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  try {
+    return await withHeartbeat(step);
+  } catch (error) {
+    await showTransientError(items, versions, error);
+    throw asActivityFailure(error, itemFailureRules);
+  }
 }
 
 /** @returns undefined for a defect of this service; any other unknown error counts as a transient storage error */

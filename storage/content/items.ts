@@ -176,15 +176,6 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
       return (await own([version]).findOne(current([version]), { projection: { _id: 1 }, ...BY_ID })) !== null;
     },
 
-    /** @returns the statuses of the versions, by key. A version that was deleted or replaced has none. */
-    async getStatuses(versions: readonly ItemRef[]): Promise<ReadonlyMap<string, IndexingStatus>> {
-      if (versions.length === 0) return new Map();
-      const found = await own(versions)
-        .find(current(versions), { projection: { indexing_status: 1 }, ...BY_ID })
-        .toArray();
-      return new Map(found.map(({ _id, indexing_status }) => [_id, indexing_status]));
-    },
-
     /** @returns the keys of those that are in progress */
     keepInProgress,
 
