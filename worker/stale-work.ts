@@ -35,7 +35,7 @@ function byWorkflow<Entry extends { _id: string }>(
 
 const itemsByWorkflow = ({ stale, listGroup }: SharedDependencies['items']): StaleRecords<ItemRecord[]> =>
   byWorkflow(stale, workflowUnits, ({ org, batch, group }) =>
-    group === undefined ? undefined : listGroup({ org, batch, group }),
+    group === undefined ? undefined : listGroup(org, batch, group),
   );
 
 const jobsByWorkflow = ({ stale, listGroup }: SharedDependencies['aiJobs']): StaleRecords<AiJobRecord[]> =>

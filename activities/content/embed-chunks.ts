@@ -1,31 +1,9 @@
 import { searchableText } from '../../domain/content/chunking.js';
 import type { Embedder } from '../../domain/content/search.js';
-import type { Chunks, EmbeddedChunk, VersionInDatabase } from '../../storage/content/chunks.js';
+import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
 
-/** Chunks in memory at a time. Most items have fewer. */
-const PAGE = 512;
 /** Chunks embedded and stored at a time; a killed worker repeats at most this many. */
 const BATCH = 64;
-
-/**
- * @param generation of the index, whose vectors the chunks get
- * @returns a function that reads the chunks of a version page by page; the only page of a small item is read once
- */
-export async function pagedChunks(
-  chunks: Pick<Chunks, 'listEmbedded'>,
-  ref: VersionInDatabase,
-  generation: number,
-): Promise<() => AsyncIterable<EmbeddedChunk[]>> {
-  const first = await chunks.listEmbedded(ref, generation, 0, PAGE);
-  return async function* () {
-    if (first.length < PAGE) return yield first;
-    for (let from = 0; ; from += PAGE) {
-      const page = await chunks.listEmbedded(ref, generation, from, PAGE);
-      if (page.length > 0) yield page;
-      if (page.length < PAGE) return;
-    }
-  };
-}
 
 export interface EmbeddingTarget {
   database_id: string;

@@ -5,11 +5,12 @@ import {
   type ItemsAttempt,
   type ItemsRef,
   type ItemVersion,
+  refOf,
   SUPERSEDED,
 } from '../../domain/content/workflow-contract.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { Databases } from '../../storage/content/databases.js';
-import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
 import { type ClearItemsDependencies, clearVersion } from './clear-items.js';
 import { databaseOf, type InterruptDependencies, interruptItems } from './databases.js';
 import { createEndItems, hasEnded, storedOutcome } from './end-items.js';

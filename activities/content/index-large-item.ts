@@ -11,7 +11,7 @@ import type { ItemRecord } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { clearVersion } from './clear-items.js';
 import { databaseOf, interruptItems } from './databases.js';
-import { embedStored, pagedChunks } from './embed-chunks.js';
+import { embedStored } from './embed-chunks.js';
 import { createEndItems } from './end-items.js';
 import type { IndexItemsDependencies } from './index-items.js';
 import { createModelChoice, indexNextGeneration } from './index-next-generation.js';
@@ -64,15 +64,14 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
         if (!database) throw superseded();
         const { index: current, next_index: next } = database;
         const { generation } = current;
-        const chunksOf = await pagedChunks(chunks, ref, generation);
         const model = modelFor(database._id, current);
         if (model) {
-          for await (const page of chunksOf()) {
+          for await (const page of chunks.embeddedPages(ref, generation)) {
             await embedStored(model, chunks, page, { ...ref, generation }, signal);
           }
         }
         const chunkIds: string[] = [];
-        for await (const page of chunksOf()) {
+        for await (const page of chunks.embeddedPages(ref, generation)) {
           signal.throwIfAborted();
           const ids = page.map((chunk) => chunk._id);
           // The rows of the served version stay until this version is complete.

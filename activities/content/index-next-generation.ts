@@ -6,10 +6,10 @@ import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import type { Chunks } from '../../storage/content/chunks.js';
 import { type WriteAloneStores, writeRowsAlone } from '../../storage/content/index-rows.js';
-import { embedStored, pagedChunks } from './embed-chunks.js';
+import { embedStored } from './embed-chunks.js';
 
 export type IndexNextGenerationDependencies = WriteAloneStores & {
-  chunks: Pick<Chunks, 'listEmbedded' | 'setVectors'>;
+  chunks: Pick<Chunks, 'embeddedPages' | 'setVectors'>;
   embedders: Pick<Embedders, 'current' | 'find'>;
   log: Pick<Logger, 'warn'>;
 };
@@ -26,8 +26,7 @@ export async function indexNextGeneration(
 ): Promise<void> {
   const { generation } = index;
   const embedder = deps.embedders.find(index.embeddings);
-  const pages = await pagedChunks(deps.chunks, ref, generation);
-  for await (const page of pages()) {
+  for await (const page of deps.chunks.embeddedPages(ref, generation)) {
     try {
       if (embedder) await embedStored(embedder, deps.chunks, page, { ...ref, generation }, signal);
     } catch (error) {

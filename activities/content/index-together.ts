@@ -2,7 +2,7 @@ import type { Chunk } from '../../domain/content/chunking.js';
 import type { Graph, GraphText } from '../../domain/content/graph.js';
 import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import type { ItemRef } from '../../domain/content/workflow-contract.js';
+import { type ItemRef, refOf } from '../../domain/content/workflow-contract.js';
 import { withPauses } from '../../domain/event-loop.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
@@ -10,7 +10,7 @@ import { type Chunks, chunkRecords, type EmbeddedChunk } from '../../storage/con
 import type { DatabaseIndexes } from '../../storage/content/database-indexes.js';
 import type { GraphStore } from '../../storage/content/graph.js';
 import { removeRows, rowsOf } from '../../storage/content/index-rows.js';
-import { type ItemRecord, type Items, refOf } from '../../storage/content/items.js';
+import type { ItemRecord, Items } from '../../storage/content/items.js';
 import { createLanguageMarks } from './chunk-languages.js';
 import { databaseOf } from './databases.js';
 import { embedMissing } from './embed-chunks.js';

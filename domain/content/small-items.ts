@@ -21,32 +21,22 @@ export function isSmall({ source, bytes }: SizedSource): boolean {
 
 /**
  * Files wait for the file store and for the processes that read them, so they are in groups of their own.
- * @returns the number of the group of each item of a request, from 0; undefined for an item without a group
+ * @returns the number of the group of each item of a request; undefined for an item without a group
  */
 export function groupNumbers(items: readonly SizedItem[]): (number | undefined)[] {
-  const numbers: (number | undefined)[] = items.map(() => undefined);
-  const filling = new Map<string, { group: OpenGroup; positions: number[] }>();
-  let count = 0;
-  const close = ({ positions }: { positions: number[] }) => {
-    if (positions.length === 1) return;
-    for (const position of positions) numbers[position] = count;
-    count += 1;
-  };
-  for (const [position, item] of items.entries()) {
-    if (!isSmall(item)) continue;
-    const { kind } = item.source;
-    const last = filling.get(kind);
-    if (last?.group.add(item)) {
-      last.positions.push(position);
-      continue;
-    }
-    if (last) close(last);
-    const group = openGroup();
-    group.add(item);
-    filling.set(kind, { group, positions: [position] });
-  }
-  for (const last of filling.values()) close(last);
-  return numbers;
+  const filling = new Map<string, { group: OpenGroup; number: number }>();
+  let opened = 0;
+  const numbers = items.map((item) => {
+    if (!isSmall(item)) return undefined;
+    const last = filling.get(item.source.kind);
+    if (last?.group.add(item)) return last.number;
+    const next = { group: openGroup(), number: opened++ };
+    next.group.add(item);
+    filling.set(item.source.kind, next);
+    return next.number;
+  });
+  const members = Map.groupBy(numbers, (number) => number);
+  return numbers.map((number) => (members.get(number)!.length > 1 ? number : undefined));
 }
 
 /** @returns the items that one workflow indexes: a group, or one item. In the order of their first items */

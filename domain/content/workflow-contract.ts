@@ -13,6 +13,14 @@ export interface ItemRef extends ItemVersion {
   database_id: string;
 }
 
+/** @returns a version of an item, as its workflow names it */
+export const refOf = ({ _id: item, version, org, database_id }: Omit<ItemRef, 'item'> & { _id: string }): ItemRef => ({
+  item,
+  version,
+  org,
+  database_id,
+});
+
 /** Small items of one collection that are indexed together: one, or many. */
 export interface ItemsRef {
   org: string;

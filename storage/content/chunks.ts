@@ -44,6 +44,9 @@ export interface ChunkOwner {
 /** A version of an item, in its database. */
 export type VersionInDatabase = Pick<ItemRef, 'database_id' | 'item' | 'version'>;
 
+/** Chunks of an item in memory at a time: several clients may change large items at once. */
+const PAGE = 512;
+
 export type Chunks = ReturnType<typeof createChunks>;
 
 /** Chunks with their vectors, from which the search index is built and can be rebuilt. */
@@ -106,12 +109,13 @@ export function createChunks({ chunks }: Access<'chunks'>) {
       return new Set(found.flatMap(({ _id, item, version }) => (version === versions.get(item) ? [_id] : [])));
     },
 
-    /**
-     * @param from the first ordinal
-     * @returns one page of a version's chunks in order, with vectors; all without a limit
-     */
-    listEmbedded(ref: VersionInDatabase, generation: number, from = 0, limit = 0): Promise<EmbeddedChunk[]> {
-      return ofVersion(ref, from, limit).map(withVectorOf(generation)).toArray();
+    /** Reads the chunks of a version in order, with vectors, in pages: the largest item has thousands. */
+    async *embeddedPages(ref: VersionInDatabase, generation: number): AsyncGenerator<EmbeddedChunk[]> {
+      for (let from = 0; ; from += PAGE) {
+        const page = await ofVersion(ref, from, PAGE).map(withVectorOf(generation)).toArray();
+        if (page.length > 0) yield page;
+        if (page.length < PAGE) return;
+      }
     },
 
     /** @returns these chunks with vectors */

@@ -115,13 +115,10 @@ export async function writeRowsAlone(
   }
 }
 
-/** Chunks in memory at a time: the largest item has thousands, and several clients may change it at once. */
-const PAGE = 512;
-
 /** The stores that a refresh reads and writes. */
 export interface IndexRowsStores extends WriteAloneStores {
   itemCatalogue: Pick<ItemCatalogue, 'clearRowsDue' | 'markRowsWritten'>;
-  chunks: Pick<Chunks, 'listById' | 'listEmbedded'>;
+  chunks: Pick<Chunks, 'embeddedPages' | 'listById'>;
 }
 
 /**
@@ -144,10 +141,8 @@ export async function refreshIndexRows(
     // Without a served version there are no chunks to write: versions count from 1.
     const served = { item: item._id, database_id: owned._id, version: item.served_version ?? 0 };
     for (const generation of database ? generationsOf(database) : []) {
-      for (let from = 0; ; from += PAGE) {
-        const page = await stores.chunks.listEmbedded(served, generation.generation, from, PAGE);
+      for await (const page of stores.chunks.embeddedPages(served, generation.generation)) {
         await writeRowsAlone(stores, owned, generation, page);
-        if (page.length < PAGE) break;
       }
     }
     if (await stores.itemCatalogue.clearRowsDue(item, change === undefined ? item.rows_due : [change])) return;

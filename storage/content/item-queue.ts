@@ -1,6 +1,5 @@
 import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import type { IndexingStatus } from '../../domain/content/states.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newItemId } from '../../domain/ids.js';
 import type { AddedUse } from '../../domain/quotas.js';
@@ -8,7 +7,7 @@ import { createSharedCalls } from '../../domain/shared-calls.js';
 import type { Access } from '../collections.js';
 import { BY_ID } from '../queries.js';
 import { isDuplicateKey } from '../transactions.js';
-import type { ItemRecord } from './items.js';
+import { type ItemRecord, VERSION_FIELDS } from './items.js';
 
 /** The fields of an item that an ingest request or a connector provides. */
 export type NewItem = Pick<
@@ -49,18 +48,17 @@ export function queuedItem(item: NewItem, existing: ExistingItem | undefined, no
 }
 
 /** The fields of stored items that an ingest compares with. */
-export interface ExistingItem {
-  _id: string;
-  org: string;
-  id: string;
-  version: number;
-  served_version: number | null;
-  indexing_status: IndexingStatus;
-  content_hash?: string;
-  bytes: number;
-  created_at: Date;
-  source: { file_id?: string };
-}
+const COMPARED = [
+  'org',
+  'id',
+  'version',
+  'served_version',
+  'indexing_status',
+  'content_hash',
+  'bytes',
+  'created_at',
+] as const;
+export type ExistingItem = Pick<ItemRecord, '_id' | (typeof COMPARED)[number]> & { source: { file_id?: string } };
 
 /** @returns the files of replaced versions that nobody can read: the file of a served version stays until it is not served */
 export function unservedFiles(replaced: readonly ExistingItem[]): string[] {
@@ -89,17 +87,7 @@ export function createItemQueue({ items, removedItems }: Access<'items' | 'remov
     items
       .forOrg(database.org)
       .find({ database_id: database._id, collection, id: { $in: [...ids] } })
-      .project<ExistingItem>({
-        org: 1,
-        id: 1,
-        version: 1,
-        served_version: 1,
-        indexing_status: 1,
-        content_hash: 1,
-        bytes: 1,
-        created_at: 1,
-        'source.file_id': 1,
-      })
+      .project<ExistingItem>(Object.fromEntries([...COMPARED, 'source.file_id'].map((field) => [field, 1])))
       .toArray();
 
   /** Many clients send one item in each request. */
@@ -197,16 +185,7 @@ const KEPT = {
   served: {
     $cond: [
       { $eq: ['$served_version', '$version'] },
-      {
-        version: '$version',
-        type: '$type',
-        title: '$title',
-        source: '$source',
-        bytes: '$bytes',
-        metadata: '$metadata',
-        additional_metadata: '$additional_metadata',
-        updated_at: '$updated_at',
-      },
+      Object.fromEntries(VERSION_FIELDS.map((field) => [field, `$${field}`])),
       '$served',
     ],
   },

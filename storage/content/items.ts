@@ -6,7 +6,7 @@ import {
   type IndexingStatus,
   UNFINISHED_INDEXING_STATUSES,
 } from '../../domain/content/states.js';
-import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
+import { type ItemOutcome, type ItemRef, refOf } from '../../domain/content/workflow-contract.js';
 import type { FileKind } from '../../domain/extraction.js';
 import type { OcrLanguage } from '../../domain/ocr-languages.js';
 import type { Access } from '../collections.js';
@@ -76,10 +76,17 @@ export interface ItemRecord {
 }
 
 /** The fields that each version of an item has. */
-export type ServedVersion = Pick<
-  ItemRecord,
-  'version' | 'type' | 'title' | 'source' | 'bytes' | 'metadata' | 'additional_metadata' | 'updated_at'
->;
+export const VERSION_FIELDS = [
+  'version',
+  'type',
+  'title',
+  'source',
+  'bytes',
+  'metadata',
+  'additional_metadata',
+  'updated_at',
+] as const;
+export type ServedVersion = Pick<ItemRecord, (typeof VERSION_FIELDS)[number]>;
 
 /** The steps of indexing that may take long. Small items have only one. */
 export type ItemStep = 'extract' | 'embed' | 'link' | 'index';
@@ -108,26 +115,6 @@ const NEWEST = { 'served.source.text': 0, 'served.metadata': 0, 'served.addition
 export function filesOf(...sources: readonly (ItemSource | undefined)[]): string[] {
   return sources.flatMap((source) => (source && 'file_id' in source ? source.file_id : []));
 }
-
-/** A group of items, whose workflow indexes them together. */
-export interface ItemGroup {
-  org: string;
-  batch: string;
-  group: number;
-}
-
-/** A version of an item, as its workflow names it. */
-export const refOf = ({
-  _id,
-  version,
-  org,
-  database_id,
-}: Pick<ItemRecord, '_id' | 'version' | 'org' | 'database_id'>): ItemRef => ({
-  item: _id,
-  version,
-  org,
-  database_id,
-});
 
 /** Versions that have been neither deleted nor replaced. */
 const current = (versions: readonly ItemRef[]) => {
@@ -280,7 +267,7 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
     },
 
     /** @returns the members of a group that are in progress, without their texts */
-    listGroup({ org, batch, group }: ItemGroup): Promise<ItemRecord[]> {
+    listGroup(org: string, batch: string, group: number): Promise<ItemRecord[]> {
       return items
         .forOrg(org)
         .find({ batch, group, indexing_status: { $in: UNFINISHED_INDEXING_STATUSES } }, { hint: BATCH_INDEX })

@@ -1,5 +1,5 @@
 import { isSmall, type SizedSource, workflowUnits } from '../../domain/content/small-items.js';
-import type { DatabaseRef, IngestRef, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
+import { type DatabaseRef, type IngestRef, type RemovalRef, refOf } from '../../domain/content/workflow-contract.js';
 import type { ItemRecord } from '../../storage/content/items.js';
 import { workflowIds } from '../workflow-ids.js';
 import { ownedBy, PRIORITIES, type WorkflowStarter } from '../workflow-starter.js';
@@ -17,12 +17,6 @@ export type ContentStarters = ReturnType<typeof createContentStarters>;
 export function createContentStarters({ start, client }: WorkflowStarter) {
   const ownerOf = ({ org, database, collection, id }: StartedItem) => ({ org, database, collection, source: id });
   const isInteractive = createInteractiveQuota();
-  const refOf = ({ _id, version, org, database_id }: StartedItem): ItemRef => ({
-    item: _id,
-    version,
-    org,
-    database_id,
-  });
   const onDatabase = (ref: DatabaseRef, database: string, priorityKey?: number) => ({
     taskQueue: 'control' as const,
     args: [ref] as [DatabaseRef],

@@ -12,7 +12,7 @@ import { createIndexItemsActivities } from '../../activities/content/index-items
 import { createRunsAlone } from '../../activities/content/item-runs.js';
 import { createEmbedders } from '../../domain/content/embedding-models.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import { type RemovalRef, SUPERSEDED } from '../../domain/content/workflow-contract.js';
+import { type RemovalRef, refOf, SUPERSEDED } from '../../domain/content/workflow-contract.js';
 import { EmbeddingError } from '../../domain/errors.js';
 import { chunkOwner, newBatchId } from '../../domain/ids.js';
 import { createSealer } from '../../domain/sealing.js';
@@ -24,7 +24,7 @@ import { createDatabases } from '../../storage/content/databases.js';
 import { createGraphStore } from '../../storage/content/graph.js';
 import { createItemCatalogue } from '../../storage/content/item-catalogue.js';
 import { queuedItem } from '../../storage/content/item-queue.js';
-import { createItems, type ItemRecord, refOf } from '../../storage/content/items.js';
+import { createItems, type ItemRecord } from '../../storage/content/items.js';
 import { createRemovedItems } from '../../storage/content/removed-items.js';
 import { createLanceIndex } from '../../storage/content/search-index/lancedb/index.js';
 import { createGridFsFiles } from '../../storage/files/gridfs.js';

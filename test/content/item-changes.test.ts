@@ -193,10 +193,8 @@ describe('metadata updates', () => {
       await collections.databases.updateOne(database, { $set: { next_index: next } });
       try {
         for (let round = 11; round <= 15; round += 1) {
-          const chunks = await rebuild.chunks.listEmbedded(
-            { item: item._id, version: item.version, database_id: item.database_id },
-            next.generation,
-          );
+          const ref = { item: item._id, version: item.version, database_id: item.database_id };
+          const chunks = (await Array.fromAsync(rebuild.chunks.embeddedPages(ref, next.generation))).flat();
           await Promise.all([
             writeRowsAlone(rebuild, database, next, chunks, new AbortController().signal),
             ...writers.map(async (stores, n) => {

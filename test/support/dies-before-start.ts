@@ -4,8 +4,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createEndItems } from '../../activities/content/end-items.js';
+import { refOf } from '../../domain/content/workflow-contract.js';
 import { createSealer } from '../../domain/sealing.js';
-import { createItems, refOf } from '../../storage/content/items.js';
+import { createItems } from '../../storage/content/items.js';
 import { createRemovedItems } from '../../storage/content/removed-items.js';
 import { createDeliveries } from '../../storage/webhooks/deliveries.js';
 import { createRegistrations } from '../../storage/webhooks/registrations.js';
