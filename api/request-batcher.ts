@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { type OpenGroup, openGroup, type SizedWork } from '../domain/group-limits.js';
 import { createRateMeter, type RateMeter } from '../domain/rate-meter.js';
 import { settledWithin } from '../domain/shared-calls.js';
@@ -46,7 +47,6 @@ export interface RequestBatcherOptions<Work> {
 interface Arrivals<Work> {
   tooMany: RateMeter;
   inProgress: number;
-  last: number;
   filling?: Group<Work>;
   /** The start of the latest group. */
   starting?: Promise<void>;
@@ -60,9 +60,8 @@ interface Group<Work> {
   members: Promise<Work | null>[];
 }
 
-/** Keys that are remembered, before those without requests in the last seconds are forgotten. */
+/** Keys that are remembered: those with the latest requests. */
 const MAX_KEYS = 1_000;
-const IDLE_MS = 2_000;
 /** How long members that have been accepted wait for one whose commit hangs. */
 const LONGEST_COMMIT_MS = 2_000;
 /** How long a group waits at most for the start of the group before it. */
@@ -77,7 +76,7 @@ export function createRequestBatcher<Work>({
   waitMs = 200,
   clock = () => performance.now(),
 }: RequestBatcherOptions<Work>): RequestBatcher<Work> {
-  const keys = new Map<string, Arrivals<Work>>();
+  const keys = new LRUCache<string, Arrivals<Work>>({ max: MAX_KEYS });
   const starting = new Set<Promise<void>>();
   let closing = false;
 
@@ -147,18 +146,9 @@ export function createRequestBatcher<Work>({
   }
 
   function arrivalsOf(key: string): Arrivals<Work> {
-    const now = clock();
     const known = keys.get(key);
-    if (known) {
-      known.last = now;
-      return known;
-    }
-    if (keys.size >= MAX_KEYS) {
-      for (const [other, { last, inProgress }] of keys) {
-        if (now - last > IDLE_MS && inProgress === 0) keys.delete(other);
-      }
-    }
-    const arrivals = { tooMany: createRateMeter(perSecond, clock), inProgress: 0, last: now };
+    if (known) return known;
+    const arrivals = { tooMany: createRateMeter(perSecond, clock), inProgress: 0 };
     keys.set(key, arrivals);
     return arrivals;
   }
