@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type OpenGroup, openGroup, type SizedWork } from '../domain/group-limits.js';
 import { createRateMeter, type RateMeter } from '../domain/rate-meter.js';
@@ -55,8 +53,8 @@ interface Arrivals<Work> {
 interface Group<Work> {
   id: string;
   room: OpenGroup;
-  /** Aborted when the group takes no more members. */
-  closed: AbortController;
+  /** Resolved when the group takes no more members. */
+  closed: PromiseWithResolvers<void>;
   members: Promise<Work | null>[];
 }
 
@@ -100,7 +98,7 @@ export function createRequestBatcher<Work>({
 
     async close() {
       closing = true;
-      for (const { filling } of keys.values()) filling?.closed.abort();
+      for (const { filling } of keys.values()) filling?.closed.resolve();
       await Promise.all(starting);
     },
   };
@@ -108,8 +106,8 @@ export function createRequestBatcher<Work>({
   function groupFor(arrivals: Arrivals<Work>, size: SizedWork): Group<Work> {
     const { filling } = arrivals;
     if (filling?.room.add(size)) return filling;
-    filling?.closed.abort();
-    const group: Group<Work> = { id: newId(), room: openGroup(), closed: new AbortController(), members: [] };
+    filling?.closed.resolve();
+    const group: Group<Work> = { id: newId(), room: openGroup(), closed: Promise.withResolvers(), members: [] };
     group.room.add(size);
     arrivals.filling = group;
     const started = startLater(arrivals, group).finally(() => starting.delete(started));
@@ -118,7 +116,8 @@ export function createRequestBatcher<Work>({
   }
 
   async function startLater(arrivals: Arrivals<Work>, group: Group<Work>): Promise<void> {
-    await filled(group, arrivals.starting);
+    await settledWithin(group.closed.promise, waitMs);
+    await settledWithin(Promise.race([arrivals.starting, group.closed.promise]), LONGEST_WAIT_MS);
     if (arrivals.filling === group) arrivals.filling = undefined;
     const accepted: Work[] = [];
     let pending = group.members.length;
@@ -138,11 +137,6 @@ export function createRequestBatcher<Work>({
       arrivals.starting = start(group.id, members);
       await arrivals.starting;
     }
-  }
-
-  async function filled({ closed: { signal } }: Group<Work>, before: Promise<void> = Promise.resolve()): Promise<void> {
-    await wait(waitMs, undefined, { signal }).catch(() => undefined);
-    if (!signal.aborted) await settledWithin(Promise.race([before, once(signal, 'abort')]), LONGEST_WAIT_MS);
   }
 
   function arrivalsOf(key: string): Arrivals<Work> {

@@ -1,9 +1,8 @@
 /** How items end, one or many together. */
 import type { MongoClient } from 'mongodb';
-import { type FinalIndexingStatus, INDEXING_STATUS_TABLE } from '../../domain/content/states.js';
+import type { FinalIndexingStatus } from '../../domain/content/states.js';
 import type { ItemOutcome, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
-import { isFinalState } from '../../domain/state-machine.js';
 import { createItemNotifier, type ItemNotifierDependencies } from '../../storage/content/item-delivery.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
@@ -50,10 +49,6 @@ export function createEndItems(deps: EndItemsDependencies) {
     await deps.clearOutdated(outdated);
     return new Set(ended.map(({ _id }) => _id));
   };
-}
-
-export function hasEnded({ indexing_status }: Pick<ItemRecord, 'indexing_status'>): boolean {
-  return isFinalState(INDEXING_STATUS_TABLE, indexing_status);
 }
 
 /** @param item that has ended */

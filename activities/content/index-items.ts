@@ -1,3 +1,4 @@
+import { hasEnded } from '../../domain/content/states.js';
 import {
   addOutcome,
   type ItemOutcome,
@@ -13,7 +14,7 @@ import type { Databases } from '../../storage/content/databases.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import { type ClearItemsDependencies, clearVersion } from './clear-items.js';
 import { databaseOf, type InterruptDependencies, interruptItems } from './databases.js';
-import { createEndItems, hasEnded, storedOutcome } from './end-items.js';
+import { createEndItems, storedOutcome } from './end-items.js';
 import { createIndexTogether, type IndexTogetherDependencies } from './index-together.js';
 import { finalOutcome, isSuperseded, itemStep, showTransientError, superseded } from './item-failures.js';
 import { createItemRuns, type RunsAlone } from './item-runs.js';

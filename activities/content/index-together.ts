@@ -1,6 +1,6 @@
 import type { Chunk } from '../../domain/content/chunking.js';
 import type { Graph, GraphText } from '../../domain/content/graph.js';
-import { generationsOf, type IndexGeneration, TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
+import { generationsOf, type IndexGeneration, tableOf } from '../../domain/content/index-generations.js';
 import type { SearchIndex } from '../../domain/content/search.js';
 import { type ItemRef, refOf } from '../../domain/content/workflow-contract.js';
 import { withPauses } from '../../domain/event-loop.js';
@@ -70,7 +70,8 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     if (work.length === 0) return;
     const stored = await chunks.listStored(records);
     const database = await databaseIndexes.getForEmbedding(databaseOf(records[0]!), embedders.current);
-    const read = database?.index ?? { generation: 1, embeddings: null, analysis: TEXT_ANALYSIS };
+    if (!database) throw beingDeleted();
+    const read = database.index;
     await embed(work, stored, read, signal);
     work = await keep(work, items.keepInProgress);
     if (work.length === 0) return;
@@ -186,7 +187,7 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     await chunks.add(all, embedded.generation, stored);
     // Read after the chunks were stored: a rebuild that begins later finds them.
     const database = await databaseIndexes.getById(databaseOf(work[0]!.item));
-    if (!database) throw new Error('The database is being deleted.');
+    if (!database) throw beingDeleted();
     for (const generation of generationsOf(database)) {
       if (generation.generation === embedded.generation) {
         const repeated = all.flatMap(({ _id }) => (stored.has(_id) ? [_id] : []));
@@ -221,6 +222,8 @@ export function createIndexTogether(deps: IndexTogetherDependencies) {
     await graph.put(extracted.flat(), { replace: stored.size > 0 });
   }
 }
+
+const beingDeleted = () => new Error('The database is being deleted.');
 
 function refsOf(work: readonly Work[]): ItemRef[] {
   return work.map(({ item }) => refOf(item));

@@ -1,9 +1,9 @@
+import { hasEnded } from '../../domain/content/states.js';
 import type { ItemRef } from '../../domain/content/workflow-contract.js';
 import { ExtractionError } from '../../domain/extraction.js';
 import { createSemaphore } from '../../domain/semaphore.js';
 import { ProcessLostError } from '../../providers/isolation/protocol.js';
 import type { ItemRecord, ItemStep, Items } from '../../storage/content/items.js';
-import { hasEnded } from './end-items.js';
 import { superseded } from './item-failures.js';
 
 /** Runs of one step that may end with the process that read the item, which read nothing else. */

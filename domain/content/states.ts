@@ -1,4 +1,11 @@
-import { type StateOf, type StatesWith, type StateTable, statesOf, statesWith } from '../state-machine.js';
+import {
+  isFinalState,
+  type StateOf,
+  type StatesWith,
+  type StateTable,
+  statesOf,
+  statesWith,
+} from '../state-machine.js';
 
 /** Indexing statuses of an item, in the specification's words. */
 export const INDEXING_STATUS_TABLE = {
@@ -10,6 +17,10 @@ export const INDEXING_STATUS_TABLE = {
 } as const satisfies StateTable;
 export type IndexingStatus = StateOf<typeof INDEXING_STATUS_TABLE>;
 export type FinalIndexingStatus = StatesWith<typeof INDEXING_STATUS_TABLE, { phase: 'final' }>;
+
+/** Whether the newest version of an item has ended. */
+export const hasEnded = ({ indexing_status }: { indexing_status: IndexingStatus }) =>
+  isFinalState(INDEXING_STATUS_TABLE, indexing_status);
 
 export const INDEXING_STATUSES = statesOf(INDEXING_STATUS_TABLE);
 export const UNFINISHED_INDEXING_STATUSES = statesWith(INDEXING_STATUS_TABLE, { phase: 'unfinished' });

@@ -8,6 +8,7 @@ import { chunkId } from '../../domain/ids.js';
 import type { Access } from '../collections.js';
 import { VERSION_INDEX } from '../indexes.js';
 import { BY_ID, pageById } from '../queries.js';
+import type { ItemRecord } from './items.js';
 import { type VersionRange, versionsIn } from './outdated-versions.js';
 
 /** A chunk of an item version, as it is stored. */
@@ -32,14 +33,7 @@ export interface ChunkRecord extends Omit<Chunk, 'page' | 'sheet'> {
 export type EmbeddedChunk = Omit<ChunkRecord, 'vectors'> & { vector: Float32Array | null };
 
 /** The fields that a chunk copies from its item. */
-export interface ChunkOwner {
-  _id: string;
-  id: string;
-  version: number;
-  database_id: string;
-  collection: string;
-  type: ItemType;
-}
+type ChunkOwner = Pick<ItemRecord, '_id' | 'id' | 'version' | 'database_id' | 'collection' | 'type'>;
 
 /** A version of an item, in its database. */
 export type VersionInDatabase = Pick<ItemRef, 'database_id' | 'item' | 'version'>;
@@ -255,28 +249,17 @@ function unpackVector(binary: Binary): Float32Array {
 
 /** @returns the chunk records of an item version, without vectors */
 export function chunkRecords(item: ChunkOwner, title: string | null, chunks: readonly Chunk[]): ChunkRecord[] {
-  return chunks.map(
-    ({ ordinal, text, code, overlap, headings, page, page_label, slide, slide_title, sheet, attachment, rows }) => ({
-      _id: chunkId(item._id, item.version, ordinal),
-      item: item._id,
-      version: item.version,
-      database_id: item.database_id,
-      source_id: item.id,
-      collection: item.collection,
-      type: item.type,
-      title,
-      ordinal,
-      text,
-      code,
-      overlap,
-      headings,
-      page: page ?? null,
-      page_label,
-      slide,
-      slide_title,
-      sheet: sheet ?? null,
-      attachment,
-      rows,
-    }),
-  );
+  return chunks.map((chunk) => ({
+    ...chunk,
+    _id: chunkId(item._id, item.version, chunk.ordinal),
+    item: item._id,
+    version: item.version,
+    database_id: item.database_id,
+    source_id: item.id,
+    collection: item.collection,
+    type: item.type,
+    title,
+    page: chunk.page ?? null,
+    sheet: chunk.sheet ?? null,
+  }));
 }

@@ -5,15 +5,6 @@ import { filesOf, type ItemRecord } from './items.js';
 
 export type DatabaseContents = ReturnType<typeof createDatabaseContents>;
 
-export interface DatabaseStats {
-  items: number;
-  by_status: Record<string, number>;
-  by_type: Record<string, number>;
-  chunks: number;
-  /** Total size of the ingested files and texts. */
-  bytes: number;
-}
-
 interface Group {
   _id: { status: string; type: string };
   items: number;
@@ -43,8 +34,8 @@ export function createDatabaseContents(
       return found.map(({ _id, items: count }) => ({ collection: _id, items: count }));
     },
 
-    /** @returns counts and sizes. Items are read from an index alone. */
-    async stats(database: OwnedDatabase): Promise<DatabaseStats> {
+    /** @returns the number of items, also by status and type, and of chunks, and the bytes of the ingested files and texts. Items are read from an index alone. */
+    async stats(database: OwnedDatabase) {
       const [groups, chunkCount] = await Promise.all([
         items
           .forOrg(database.org)

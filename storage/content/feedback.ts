@@ -102,17 +102,14 @@ export function createFeedback({
     /** @returns one page, newest first, of the ratings that match; both rating bounds are inclusive */
     list(
       database: OwnedDatabase,
-      { collection, source_id, min_rating, max_rating, ...page }: PageQuery & FeedbackFilter,
+      { collection, source_id, min_rating = -1, max_rating = 1, ...page }: PageQuery & FeedbackFilter,
     ): Promise<FeedbackRecord[]> {
-      const filter: OwnFilter<FeedbackRecord> = { database_id: database._id };
-      if (collection !== undefined) filter.collection = collection;
-      if (source_id !== undefined) filter.source_id = source_id;
-      if (min_rating !== undefined || max_rating !== undefined) {
-        filter.rating = {
-          ...(min_rating === undefined ? {} : { $gte: min_rating }),
-          ...(max_rating === undefined ? {} : { $lte: max_rating }),
-        };
-      }
+      const filter: OwnFilter<FeedbackRecord> = {
+        database_id: database._id,
+        ...(collection === undefined ? {} : { collection }),
+        ...(source_id === undefined ? {} : { source_id }),
+        rating: { $gte: min_rating, $lte: max_rating },
+      };
       return newestFirst(feedback.forOrg(database.org), filter, page).toArray();
     },
 

@@ -1,10 +1,9 @@
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import { asServed } from '../../domain/content/items.js';
 import { ITEM_TYPES, type ItemType } from '../../domain/content/search.js';
-import { INDEXING_STATUS_TABLE, INDEXING_STATUSES, type IndexingStatus } from '../../domain/content/states.js';
+import { hasEnded, INDEXING_STATUSES, type IndexingStatus } from '../../domain/content/states.js';
 import { ServiceError } from '../../domain/errors.js';
 import { newChangeId } from '../../domain/ids.js';
-import { isFinalState } from '../../domain/state-machine.js';
 import type { Access } from '../collections.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
@@ -44,8 +43,7 @@ export function createItemCatalogue({ mongoClient, items, now: clock }: Access<'
     async require(database: OwnedDatabase, id: string, collection?: string): Promise<ItemRecord> {
       const [item] = await findNamed(items, database, { ids: [id], collection });
       if (!item) return notFound(id);
-      if (item.served_version === null && !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status))
-        throw sourceProcessing(id);
+      if (item.served_version === null && !hasEnded(item)) throw sourceProcessing(id);
       return item;
     },
 
@@ -84,7 +82,7 @@ export function createItemCatalogue({ mongoClient, items, now: clock }: Access<'
         const [found] = await findNamed(items, database, { ids: [id], collection }, { session: tx });
         const item = found ?? notFound(id);
         const shown = asServed(item);
-        if (!isFinalState(INDEXING_STATUS_TABLE, item.indexing_status)) throw sourceProcessing(id);
+        if (!hasEnded(item)) throw sourceProcessing(id);
         const metadata = merge(shown.metadata, change.metadata);
         const additional_metadata = merge(shown.additional_metadata, change.additional_metadata);
         // The other part was valid when it was stored, perhaps under an earlier schema; it is not checked again.

@@ -1,11 +1,10 @@
 import type { ClientSession } from 'mongodb';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
-import { INDEXING_STATUS_TABLE, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
+import { hasEnded, UNFINISHED_INDEXING_STATUSES } from '../../domain/content/states.js';
 import type { RemovalRef } from '../../domain/content/workflow-contract.js';
 import { ServiceError } from '../../domain/errors.js';
 import { ITEM_ERRORS } from '../../domain/extraction.js';
 import { newRemovalId } from '../../domain/ids.js';
-import { isFinalState } from '../../domain/state-machine.js';
 import type { Access } from '../collections.js';
 import { inTransaction } from '../transactions.js';
 import type { DeliveryRecord } from '../webhooks/deliveries.js';
@@ -131,7 +130,7 @@ export function createRemovedItems({
           tx,
         );
         await items.forOrg(org).deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
-        const interrupted = found.filter((item) => !isFinalState(INDEXING_STATUS_TABLE, item.indexing_status));
+        const interrupted = found.filter((item) => !hasEnded(item));
         const deliveries = await notify(interrupted, INTERRUPTED, now, tx);
         await discountRatings({ feedback, feedbackTallies }, database, found, tx);
         return {

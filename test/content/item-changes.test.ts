@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { TEXT_ANALYSIS, tableOf } from '../../domain/content/index-generations.js';
 import { tagOf } from '../../domain/content/indexed-metadata.js';
 import type { SearchIndex } from '../../domain/content/search.js';
-import { type Chunks, createChunks } from '../../storage/content/chunks.js';
+import { type Chunks, createChunks, type EmbeddedChunk } from '../../storage/content/chunks.js';
 import { createDatabaseIndexes } from '../../storage/content/database-indexes.js';
 import { type IndexRowsStores, refreshIndexRows, writeRowsAlone } from '../../storage/content/index-rows.js';
 import { createItemCatalogue, type ItemCatalogue } from '../../storage/content/item-catalogue.js';
@@ -194,7 +194,8 @@ describe('metadata updates', () => {
       try {
         for (let round = 11; round <= 15; round += 1) {
           const ref = { item: item._id, version: item.version, database_id: item.database_id };
-          const chunks = (await Array.fromAsync(rebuild.chunks.embeddedPages(ref, next.generation))).flat();
+          const chunks: EmbeddedChunk[] = [];
+          for await (const page of rebuild.chunks.embeddedPages(ref, next.generation)) chunks.push(...page);
           await Promise.all([
             writeRowsAlone(rebuild, database, next, chunks, new AbortController().signal),
             ...writers.map(async (stores, n) => {

@@ -288,7 +288,7 @@ describe('a replacement', () => {
     await api.ended(database, 'lock');
     const item = await itemOf('lock');
     const ref = { item: item._id, database_id: item.database_id, version: 1 };
-    const [[chunk] = []] = await Array.fromAsync(createChunks(collections).embeddedPages(ref, 1));
+    const { value: [chunk] = [] } = await createChunks(collections).embeddedPages(ref, 1).next();
     // As after the switch to a second version, whose predecessor was not cleared.
     await collections.items.updateOne({ _id: item._id }, { $set: { version: 2, served_version: 2 } });
     const second = `${chunk!._id.slice(0, -3)}2_0`;
