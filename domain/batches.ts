@@ -4,7 +4,11 @@
  */
 export function* inBatches<T>(
   values: readonly T[],
-  { count, size, sizeOf }: { count: number; size: number; sizeOf: (value: T) => number },
+  {
+    count,
+    size = Number.POSITIVE_INFINITY,
+    sizeOf = () => 0,
+  }: { count: number; size?: number; sizeOf?: (value: T) => number },
 ): Generator<T[]> {
   let batch: T[] = [];
   let total = 0;

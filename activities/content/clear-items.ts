@@ -1,5 +1,6 @@
 /** Deletes the data of deleted items and of outdated versions. */
 import type { Logger } from 'pino';
+import { inBatches } from '../../domain/batches.js';
 import type { OwnedDatabase } from '../../domain/content/databases.js';
 import type { ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
 import type { FileStore } from '../../domain/file-store.js';
@@ -36,8 +37,7 @@ export async function clearItems(
   versions: readonly VersionRange[],
 ): Promise<void> {
   const chunkIds = (await Promise.all(versions.map((range) => chunks.listIds(database._id, range)))).flat();
-  for (let from = 0; from < chunkIds.length; from += CHUNKS) {
-    const ids = chunkIds.slice(from, from + CHUNKS);
+  for (const ids of inBatches(chunkIds, { count: CHUNKS })) {
     // Index rows are found by the ids of their chunks, so they go first.
     await removeRows(stores, database, ids);
     await chunks.remove(database._id, ids);

@@ -1,3 +1,4 @@
+import { inBatches } from '../../domain/batches.js';
 import { searchableText } from '../../domain/content/chunking.js';
 import type { Embedder } from '../../domain/content/search.js';
 import type { Chunks, EmbeddedChunk } from '../../storage/content/chunks.js';
@@ -37,8 +38,7 @@ export async function embedStored(
   signal: AbortSignal,
 ): Promise<void> {
   const missing = all.filter((chunk) => chunk.vector === null);
-  for (let n = 0; n < missing.length; n += BATCH) {
-    const batch = missing.slice(n, n + BATCH);
+  for (const batch of inBatches(missing, { count: BATCH })) {
     await embedMissing(model, batch, org, signal);
     await chunks.setVectors(database_id, new Map(batch.map(({ _id, vector }) => [_id, vector!])), generation);
   }

@@ -257,13 +257,13 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
       return ended;
     },
 
-    /** @returns the queued items of a request without their texts, each group together */
-    streamQueued(org: string, batch: string): AsyncIterable<ItemRecord> {
+    /** @returns the queued items of a request, without their texts */
+    listQueued(org: string, batch: string): Promise<ItemRecord[]> {
       return items
         .forOrg(org)
         .find({ batch, indexing_status: 'queued' }, { hint: BATCH_INDEX })
-        .sort({ group: 1, _id: 1 })
-        .project<ItemRecord>(WITHOUT_TEXT);
+        .project<ItemRecord>(WITHOUT_TEXT)
+        .toArray();
     },
 
     /** @returns the members of a group that are in progress, without their texts */
