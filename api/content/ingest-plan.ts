@@ -82,20 +82,18 @@ export async function checkMetadata(database: DatabaseRecord, drafts: readonly D
   }
 }
 
-/** A scan in another language has another text. */
-const languageOf = ({ language }: { language?: string | undefined }) => (language ? { language } : {});
-
-function contentHashOf(content: NonNullable<Draft['content']>, sha256: string | undefined, collection: string): string {
-  const { type, title, source, metadata, additional_metadata } = content;
+function contentHashOf(
+  { source, ...content }: NonNullable<Draft['content']>,
+  sha256: string | undefined,
+  collection: string,
+): string {
   return contentHash({
+    ...content,
     collection,
-    type,
-    title,
     source:
       source.kind === 'text'
         ? { sha256: sha256Hex(source.text) }
-        : { sha256: sha256!, filename: source.filename, ...languageOf(source) },
-    metadata,
-    additional_metadata,
+        : // A scan in another language has another text.
+          { sha256, filename: source.filename, language: source.language },
   });
 }

@@ -89,19 +89,11 @@ export const deleteItemsBodySchema = deleteItemsSchema.partial().meta({
   anyOf: [{ required: ['id'] }, { required: ['ids'] }],
 });
 
-/** Everything that affects how an item is indexed. */
-export interface HashedContent {
-  collection: string;
-  type: string;
-  title: string | null;
-  /** The SHA-256 of the text, or that of the file's content with the filename. */
-  source: { sha256: string; filename?: string };
-  metadata: Record<string, unknown>;
-  additional_metadata: Record<string, unknown>;
-}
-
-/** @returns SHA-256 in hex, independent of the order of fields; equal for items that are indexed in the same way */
-export function contentHash(content: HashedContent): string {
+/**
+ * @param content all that affects how an item is indexed
+ * @returns SHA-256 in hex, independent of the order of fields; equal for items that are indexed in the same way
+ */
+export function contentHash(content: object): string {
   return sha256Hex(
     JSON.stringify(content, (_name, value) =>
       typeof value === 'object' && value !== null && !Array.isArray(value)
