@@ -8,7 +8,7 @@ import type { Access } from '../collections.js';
 import { COLLECTION_INDEX, LIST_INDEX } from '../indexes.js';
 import { BY_ID, newestFirst, type PageQuery } from '../queries.js';
 import { inTransaction } from '../transactions.js';
-import { type ItemRecord, WITHOUT_CONTENT } from './items.js';
+import { type ItemRecord, WITHOUT_TEXT } from './items.js';
 import { findNamed } from './named-items.js';
 import { sourceProcessing } from './removed-items.js';
 
@@ -131,7 +131,7 @@ export function createItemCatalogue({ mongoClient, items, now: clock }: Access<'
       return own
         .find({ ...filter, rows_due: change })
         .limit(limit)
-        .project<ItemRecord>(WITHOUT_CONTENT)
+        .project<ItemRecord>(WITHOUT_TEXT)
         .toArray();
     },
 
@@ -156,7 +156,7 @@ export function createItemCatalogue({ mongoClient, items, now: clock }: Access<'
     },
 
     /** Items whose index rows are out of date, without their content. */
-    rowsDue: items.stale(() => ({ rows_due: { $gt: '' } }), { projection: WITHOUT_CONTENT }),
+    rowsDue: items.stale(() => ({ rows_due: { $gt: '' } }), { projection: WITHOUT_TEXT }),
   };
 }
 

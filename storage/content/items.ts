@@ -93,12 +93,8 @@ export type ItemStep = 'extract' | 'embed' | 'link' | 'index';
 
 export type Items = ReturnType<typeof createItems>;
 
-/** Projection: only what identifies an item and its state. */
-export const WITHOUT_CONTENT = { source: 0, metadata: 0, additional_metadata: 0, served: 0 } as const;
-/** Projection: what starting the workflow of an item needs, and more. */
-const WITHOUT_TEXT = { 'source.text': 0, metadata: 0, additional_metadata: 0, served: 0 } as const;
-/** Projection: what the end of a version needs. */
-const NEWEST_WITHOUT_TEXT = {
+/** Projection: what identifies an item, its state and its files. */
+export const WITHOUT_TEXT = {
   'source.text': 0,
   metadata: 0,
   additional_metadata: 0,
@@ -233,7 +229,7 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
      */
     async end(versions: readonly ItemRef[], outcome: ItemOutcome, now: Date, tx: ClientSession): Promise<ItemRecord[]> {
       const ended = await own(versions)
-        .find(inProgress(versions), { projection: NEWEST_WITHOUT_TEXT, session: tx, ...BY_ID })
+        .find(inProgress(versions), { projection: WITHOUT_TEXT, session: tx, ...BY_ID })
         .toArray();
       if (ended.length === 0) return [];
       const completed = outcome.status === 'completed';
@@ -294,7 +290,7 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
 
     /** @returns items by the client's ids, without their content. @throws ServiceError INVALID_PARAMETERS (`findNamed`) */
     listByIds(database: OwnedDatabase, ids: readonly string[], collection?: string): Promise<ItemRecord[]> {
-      return findNamed(items, database, { ids, collection }, { projection: WITHOUT_CONTENT });
+      return findNamed(items, database, { ids, collection }, { projection: WITHOUT_TEXT });
     },
 
     /** @returns items by key, without their sources */
