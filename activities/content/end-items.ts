@@ -1,13 +1,12 @@
 /** How items end, one or many together. */
 import type { MongoClient } from 'mongodb';
 import type { FinalIndexingStatus } from '../../domain/content/states.js';
-import type { ItemOutcome, ItemRef, RemovalRef } from '../../domain/content/workflow-contract.js';
+import type { ItemOutcome, ItemRef } from '../../domain/content/workflow-contract.js';
 import type { WorkMetrics } from '../../domain/metrics.js';
 import { createItemNotifier, type ItemNotifierDependencies } from '../../storage/content/item-delivery.js';
 import type { ItemRecord, Items } from '../../storage/content/items.js';
 import type { RemovedItems } from '../../storage/content/removed-items.js';
 import { inTransaction } from '../../storage/transactions.js';
-import type { DeliveryRecord } from '../../storage/webhooks/deliveries.js';
 import type { DeliveryStarters } from '../../temporal/webhooks/starters.js';
 import type { ClearOutdated } from './clear-items.js';
 
@@ -33,16 +32,14 @@ export function createEndItems(deps: EndItemsDependencies) {
   const { mongoClient, items, removedItems, starters, metrics } = deps;
   const notify = createItemNotifier(deps);
   return async (versions: readonly ItemRef[], outcome: ItemOutcome): Promise<ReadonlySet<string>> => {
-    let added: DeliveryRecord[] = [];
-    let outdated: RemovalRef | null = null;
-    const ended = await inTransaction(mongoClient, async (tx) => {
+    const { ended, outdated, added } = await inTransaction(mongoClient, async (tx) => {
       const now = deps.now();
-      [added, outdated] = [[], null];
       const before = await items.end(versions, outcome, now, tx);
-      if (before.length === 0) return before;
-      outdated = await removedItems.addOutdated(before, outcome.status === 'completed', now, tx);
-      added = await notify(before, outcome, now, tx);
-      return before;
+      return {
+        ended: before,
+        outdated: await removedItems.addOutdated(before, outcome.status === 'completed', now, tx),
+        added: await notify(before, outcome, now, tx),
+      };
     });
     for (const { batch } of ended) metrics.itemFinished(outcome.status, batch);
     await starters.startDeliveries(added);

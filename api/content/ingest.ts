@@ -68,7 +68,11 @@ export function ingestRoutes(deps: Dependencies): Router<RequestState> {
             respondWith(responseFor(items, accepted), write),
           );
           await removeFiles(batch, plan.replacedFiles);
-          if (!plan.grouped) await startIndexing(org, batch, plan, database.name);
+          if (!plan.grouped && plan.records.length > 0) {
+            await startOrDefer(deps.log, 'ingest', { batch }, () =>
+              deps.starters.startIngest({ org, batch }, plan.records, database.name),
+            );
+          }
           return plan.records.flatMap(({ source }) => (source.kind === 'file' ? [source.file_id] : []));
         });
       },
@@ -112,13 +116,6 @@ export function ingestRoutes(deps: Dependencies): Router<RequestState> {
     } catch (error) {
       deps.log.warn({ err: error, batch }, 'files of replaced versions not removed');
     }
-  }
-
-  async function startIndexing(org: string, batch: string, { records }: IngestPlan, database: string): Promise<void> {
-    if (records.length === 0) return;
-    await startOrDefer(deps.log, 'ingest', { batch }, () =>
-      deps.starters.startIngest({ org, batch }, records, database),
-    );
   }
 }
 
