@@ -72,19 +72,20 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
         }
         const chunkIds: string[] = [];
         for await (const page of chunks.embeddedPages(ref, generation)) {
-          signal.throwIfAborted();
+          if (signal.aborted) break;
           const ids = page.map((chunk) => chunk._id);
           // The rows of the served version stay until this version is complete.
           const repeatedIds = Context.current().info.attempt > 1 ? ids : [];
           await index.write(tableOf(database._id, current), rowsOf(item, page, database.metadata_schema), repeatedIds);
           chunkIds.push(...ids);
         }
-        if (next) await indexNextGeneration(deps, ref, next, signal);
+        if (next && !signal.aborted) await indexNextGeneration(deps, ref, next, signal);
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already.
           await removeRows(deps, databaseOf(item), chunkIds);
           throw superseded();
         }
+        signal.throwIfAborted();
       }),
 
     /** processing -> graph_creation: extracts entities and relations with their evidence. */
