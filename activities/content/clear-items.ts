@@ -50,11 +50,12 @@ export async function clearItems(
  * run has completed it, and it may have been replaced since by a version that is in progress.
  */
 export async function clearVersion(
-  deps: ClearItemsDependencies & { items: Pick<Items, 'getByKey'> },
+  deps: ClearItemsDependencies & { items: Pick<Items, 'listByKeys'> },
   ref: ItemRef,
 ): Promise<void> {
   const { item, version, database_id: _id, org } = ref;
-  if ((await deps.items.getByKey(org, item))?.served_version === version) return;
+  const [found] = await deps.items.listByKeys(org, [item]);
+  if (found?.served_version === version) return;
   await clearItems(deps, { _id, org }, [{ item, from: version, upTo: version }]);
 }
 

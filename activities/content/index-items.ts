@@ -22,10 +22,7 @@ import { createItemRuns, type RunsAlone } from './item-runs.js';
 export type IndexItemsDependencies = IndexTogetherDependencies &
   ClearItemsDependencies &
   InterruptDependencies & {
-    items: Pick<
-      Items,
-      'beginRuns' | 'countCrashes' | 'endRuns' | 'getByKey' | 'isCurrent' | 'listVersions' | 'setTransientError'
-    >;
+    items: Pick<Items, 'beginRuns' | 'countCrashes' | 'endRuns' | 'isCurrent' | 'listVersions' | 'setTransientError'>;
     databases: Pick<Databases, 'isOpen'>;
     runsAlone: RunsAlone;
   };

@@ -149,11 +149,6 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
         .toArray();
     },
 
-    /** @returns the item in any version, without its sources */
-    getByKey(org: string, key: string): Promise<ItemRecord | null> {
-      return items.forOrg(org).findOne({ _id: key }, { projection: WITHOUT_SOURCES, ...BY_ID });
-    },
-
     /** Whether this version has been neither deleted nor replaced. Cheaper than reading the item, which may hold a long text. */
     async isCurrent(version: ItemRef): Promise<boolean> {
       return (await own([version]).findOne(current([version]), { projection: { _id: 1 }, ...BY_ID })) !== null;
@@ -293,7 +288,7 @@ export function createItems({ items, now }: Access<'items' | 'now'>) {
       return findNamed(items, database, { ids, collection }, { projection: WITHOUT_TEXT });
     },
 
-    /** @returns items by key, without their sources */
+    /** @returns items by key in any version, without their sources */
     listByKeys(org: string, keys: readonly string[]): Promise<ItemRecord[]> {
       return items
         .forOrg(org)

@@ -183,7 +183,6 @@ export function createRemovedItems({
           .project<ItemRecord>({ ...NOTIFIED_FIELDS, 'source.file_id': 1, 'served.source.file_id': 1 })
           .limit(limit)
           .toArray();
-        if (found.length === 0) return { interrupted: 0, deliveries: [], file_ids: [] };
         await items.forOrg(org).deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, { session: tx });
         const deliveries = await notify(found, INTERRUPTED, clock(), tx);
         return {
@@ -205,13 +204,9 @@ export function createRemovedItems({
      */
     async markCleared({ org, removal }: RemovalRef, cleared: readonly RemovedItemRecord[]): Promise<void> {
       const own = removedItems.forOrg(org);
-      const live = cleared.filter((record) => record.live).map(({ _id }) => _id);
-      if (live.length > 0) await own.deleteMany({ _id: { $in: live }, removal, live: true });
-      if (live.length === cleared.length) return;
-      await own.updateMany(
-        { _id: { $in: cleared.map(({ _id }) => _id) }, removal },
-        { $set: { removal: null, files: [] } },
-      );
+      const those = { _id: { $in: cleared.map(({ _id }) => _id) }, removal };
+      await own.deleteMany({ ...those, live: true });
+      await own.updateMany(those, { $set: { removal: null, files: [] } });
     },
 
     /** What is not cleared yet. */
