@@ -74,7 +74,7 @@ export function decodeText(file: Buffer): string {
 export function encodingOf(file: Buffer): string {
   const encoding = sniffEncoding(file.subarray(0, HEAD_BYTES)) ?? 'utf-8';
   // A file that starts with ASCII may contain other bytes later; a legacy encoding is then better than U+FFFD.
-  if (encoding !== 'utf-8' || isUtf8(file)) return encoding;
+  if (encoding !== 'utf-8' || isUtf8(file) || isNearlyUtf8(file)) return encoding;
   const first = file.findIndex((byte) => byte > 0x7f);
   return legacyEncoding(file.subarray(first, first + HEAD_BYTES));
 }
@@ -110,6 +110,18 @@ function isUtf8(bytes: Buffer): boolean {
     }
     return found.sound >= found.damaged * UTF8_PER_DAMAGED;
   }
+}
+
+/** Whether a text is UTF-8 but for a few bytes, such as half of a character where a program has cut it. */
+function isNearlyUtf8(bytes: Buffer): boolean {
+  const text = bytes.toString('utf8');
+  let [read, lost] = [0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === 0xfffd) lost += 1;
+    else if (unit > 0x7f) read += 1;
+  }
+  return read > lost * 10;
 }
 
 /** A few control characters are left in texts that a program made of another format. */

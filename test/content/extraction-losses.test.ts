@@ -192,6 +192,13 @@ describe('RTF', () => {
     expect(await inFonts("\\'8d\\'60\\'82\\'cc", 932)).toBe('港の');
   });
 
+  test.each([
+    ['that is not hex', "\\f2 a\\'zz \\'ec"],
+    ['at the end', "\\f2 a \\'ec\\'"],
+  ])('a byte %s ends nothing', async (_which, body) => {
+    expect(await inFonts(body)).toMatch(/^a.* ?м/);
+  });
+
   test('words that objects of JavaScript have are words', async () => {
     expect(await read('The {\\b constructor} calls {\\i toString}')).toBe('The constructor calls toString');
   });
@@ -224,6 +231,15 @@ describe('tables', () => {
     const rows = [['Ship', 'Home'], ['Freja', 'Oslo']]; // biome-ignore format: one line
     const file = workbook([{ name: 'Ships', rows, withoutAddresses: true }]);
     expect(await contentText('plain.xlsx', file)).toBe('Ship: Freja; Home: Oslo');
+  });
+
+  test('an XLSX with a damaged sheet is rejected, so that no sheet is lost in silence', async () => {
+    const rows = [['Ship', 'Home'], ['Freja', 'Oslo']]; // biome-ignore format: one line
+    const file = workbook([
+      { name: 'Ships', rows },
+      { name: 'More ships', rows, cut: true },
+    ]);
+    await expect(content('cut.xlsx', file)).rejects.toMatchObject({ code: 'E2001' });
   });
 
   test('a title over most columns is not repeated in each of them', async () => {
@@ -359,6 +375,12 @@ describe('encodings', () => {
     ['behind 64 KiB of ASCII', 'plain words '.repeat(7_000)],
   ])('a text in UTF-8 with a damaged byte %s', async (_where, before) => {
     expect(await contentText('damaged.txt', damaged(before))).toMatch(/Grüße aus Köln – schön, dass es geht\.\s+\ufffd Grüße aus Köln – schön/); // biome-ignore format: one line
+  });
+
+  test('a text in UTF-8 in another script with a damaged byte behind its first 64 KiB', async () => {
+    const text = RUSSIAN.repeat(200);
+    const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xff]), Buffer.from(` ${RUSSIAN}`)]);
+    expect(await contentText('late.txt', bytes)).toContain('Маяк в гавани');
   });
 
   test.each([

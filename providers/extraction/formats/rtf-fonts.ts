@@ -59,7 +59,7 @@ export class RtfFonts {
   /**
    * Reads a character in the encoding of the current font.
    * @param at where its first byte is written in hex
-   * @returns null when the encoding is Western
+   * @returns null when the encoding is Western, or when there is no byte in hex
    */
   read(text: string, at: number): { character: string; end: number } | null {
     const encoding = this.encodings.get(this.fonts.at(-1)!) ?? this.encoding;
@@ -73,6 +73,7 @@ export class RtfFonts {
       bytes.push(hex ? Number.parseInt(hex, 16) : (symbol ?? plain)!.charCodeAt(0));
       end += written.length;
     }
+    if (bytes.length === 0) return null;
     return { character: iconv.decode(Buffer.from(bytes), encoding), end };
   }
 }

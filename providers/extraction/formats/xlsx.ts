@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import * as cheerio from 'cheerio';
 import readWorkbook from 'read-excel-file/node';
-import type { ExtractedSection, Extraction } from '../../../domain/extraction.js';
+import { type ExtractedSection, type Extraction, ExtractionError } from '../../../domain/extraction.js';
 import type { ExtractionLimits } from '../limits.js';
 import { dateText } from '../tables/cells.js';
 import type { Span } from '../tables/layout.js';
@@ -14,7 +14,11 @@ import { checkArchive, readEntries, relationshipTargets, scanEntry } from './arc
  */
 export async function extractXlsx(path: string, limits: ExtractionLimits): Promise<Extraction> {
   await checkArchive(path, limits);
-  const sheets = await readWorkbook(path).catch(() => null);
+  const sheets = await readWorkbook(path).catch(async () => {
+    // SheetJS leaves out the sheets of a damaged workbook that it cannot read.
+    if (!(await lacksAddresses(path))) throw new ExtractionError('E2001');
+    return null;
+  });
   // The library needs the address of each cell, which a workbook may leave out.
   if (!sheets) return (await import('./xls.js')).extractXls(path);
   const entries = new Map((await sheetEntries(path)).map((entry) => [entry.name, entry]));
@@ -64,6 +68,21 @@ async function sheetEntries(path: string): Promise<SheetEntry[]> {
         path: target === undefined ? null : posix.resolve('/xl', target).slice(1),
       };
     });
+}
+
+/** Whether a sheet has a cell without its address. */
+async function lacksAddresses(path: string): Promise<boolean> {
+  let lacks = false;
+  for (const { path: entry } of await sheetEntries(path)) {
+    if (entry === null) continue;
+    let tail = '';
+    await scanEntry(path, entry, (text) => {
+      const window = tail + text;
+      lacks ||= /<(?:\w+:)?c(?=[\s/>])(?![^>]{0,200}\sr=)[^>]{0,200}>/.test(window);
+      tail = window.slice(-OVERLAP);
+    });
+  }
+  return lacks;
 }
 
 /** The merged cells of a sheet. They are listed at its end, so the entry is searched as a stream. */
