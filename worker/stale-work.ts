@@ -9,6 +9,9 @@ import type { StaleRecords } from '../storage/queries.js';
 import { applyConnector } from '../temporal/connectors/apply-connector.js';
 import type { Starters } from '../temporal/starters.js';
 
+/** Items of one removal (`RemovedItems.remove`). */
+const MAX_REMOVED = 1_000;
+
 const idOf = ({ _id }: { _id: string }): string => _id;
 
 /**
@@ -84,8 +87,10 @@ export function listStaleWork(stores: SharedDependencies, starters: Starters): R
           : starters.startProvisioning({ org, database_id }, name),
     }),
     removals: staleWork({
-      records: byWorkflow(stores.removedItems.stale, (page) =>
-        groupByWorkflow(page, ({ removal }) => removal ?? undefined),
+      records: byWorkflow(
+        stores.removedItems.stale,
+        (page) => groupByWorkflow(page, ({ removal }) => removal ?? undefined),
+        ({ org, removal }) => stores.removedItems.listPending({ org, removal: removal! }, MAX_REMOVED),
       ),
       idOf: ([removed]) => removed!.removal!,
       start: ([removed]) => starters.startRemoval({ org: removed!.org, removal: removed!.removal! }),

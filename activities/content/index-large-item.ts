@@ -79,7 +79,12 @@ export function createLargeItemActivities(deps: LargeItemDependencies) {
           await index.write(tableOf(database._id, current), rowsOf(item, page, database.metadata_schema), repeatedIds);
           chunkIds.push(...ids);
         }
-        if (next && !signal.aborted) await indexNextGeneration(deps, ref, next, signal);
+        if (next && !signal.aborted) {
+          await indexNextGeneration(deps, ref, next, signal).catch((error) => {
+            // The rows above are removed first.
+            if (!signal.aborted) throw error;
+          });
+        }
         if (!(await items.isCurrent(ref))) {
           // Removed by id, because the chunks may be gone already.
           await removeRows(deps, databaseOf(item), chunkIds);
