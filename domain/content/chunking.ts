@@ -186,12 +186,38 @@ function isLowSurrogate(code: number): boolean {
 /** @returns the approximate number of English words that have as many tokens as this text */
 export function countWords(text: string): number {
   let words = 0;
-  const spaced = text.replace(UNSPACED, () => {
-    words += 1;
-    return '';
-  });
-  for (const [run] of spaced.matchAll(/\S+/g)) words += Math.ceil(run.length / LETTERS_PER_WORD);
-  return words;
+  let letters = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    const kind = code < 0x80 ? (code === 32 || (code >= 9 && code <= 13) ? SPACE : LETTER) : kindOf(text, index);
+    if (kind === LETTER) letters++;
+    else if (kind === SPACE) {
+      words += Math.ceil(letters / LETTERS_PER_WORD);
+      letters = 0;
+    } else {
+      words++;
+      if (kind === LONG_WORD) index++;
+    }
+  }
+  return words + Math.ceil(letters / LETTERS_PER_WORD);
+}
+
+const [LETTER, SPACE, WORD, LONG_WORD] = [1, 2, 3, 4];
+/** Kinds of the characters seen so far, by code unit: patterns would take most of the time of a long text. */
+const kinds = new Uint8Array(0x10000);
+
+/** Whether the character is a word of its own (`LONG_WORD`: of two code units), space, or a letter of a word. */
+function kindOf(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  // Scripts without spaces beyond the basic plane are Han.
+  if (code >= 0xd800 && code <= 0xdbff) {
+    return isUnspaced(String.fromCodePoint(text.codePointAt(index)!)) ? LONG_WORD! : LETTER!;
+  }
+  if (kinds[code] === 0) {
+    const character = String.fromCharCode(code);
+    kinds[code] = /\s/.test(character) ? SPACE! : isUnspaced(character) ? WORD! : LETTER!;
+  }
+  return kinds[code]!;
 }
 
 const isUnspaced = (character: string): boolean => character.search(UNSPACED) === 0;
