@@ -15,7 +15,8 @@ const MAX_ROWS = 1_000;
 const ONE_COMMIT = { count: Number.POSITIVE_INFINITY, size: MAX_ROWS, sizeOf: ({ rows }: Change) => rows.length };
 /**
  * Minimum time between two commits of a table. Each commit adds a version and a fragment, and every query opens every
- * fragment. 20 commits per second are enough for hundreds of small documents, because waiting changes are merged.
+ * fragment; in OpenSearch it is a bulk request. 20 commits per second are enough for hundreds of small documents, because
+ * waiting changes are merged.
  */
 const COMMIT_SPACING_MS = 50;
 
