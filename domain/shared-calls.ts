@@ -8,6 +8,13 @@ export interface SharedCallsOptions<Input, Result> {
   keyOf: (input: Input) => string;
   /** Makes the call for one or several inputs. @returns their results, in the same order */
   call: (inputs: readonly Input[]) => Promise<readonly (Result | Promise<Result>)[]>;
+  /** Calls of one key at a time: with two, one prepares while the other waits for a disk. */
+  atOnce?: number;
+}
+
+interface Queue<Input, Result> {
+  waiting: Waiting<Input, Result>[];
+  running: number;
 }
 
 interface Waiting<Input, Result> {
@@ -24,26 +31,29 @@ interface Waiting<Input, Result> {
 export function createSharedCalls<Input, Result>({
   keyOf,
   call,
+  atOnce = 1,
 }: SharedCallsOptions<Input, Result>): (input: Input) => Promise<Result> {
-  /** What waits for the call that runs, by key. */
-  const queues = new Map<string, Waiting<Input, Result>[]>();
+  const queues = new Map<string, Queue<Input, Result>>();
 
   return (input) =>
     new Promise((resolve, reject) => {
       const key = keyOf(input);
-      const waiting = queues.get(key);
-      if (waiting) waiting.push({ input, resolve, reject });
-      else start(key, [{ input, resolve, reject }]);
+      const queue = queues.get(key) ?? { waiting: [], running: 0 };
+      queues.set(key, queue);
+      queue.waiting.push({ input, resolve, reject });
+      startNext(key, queue);
     });
 
-  function start(key: string, all: Waiting<Input, Result>[]): void {
-    const batch = all.splice(0, MAX_INPUTS);
-    queues.set(key, all);
-    void settledWithin(settle(batch), LONGEST_TURN_MS).then(() => {
-      const waiting = queues.get(key)!;
-      if (waiting.length === 0) queues.delete(key);
-      else start(key, waiting);
-    });
+  function startNext(key: string, queue: Queue<Input, Result>): void {
+    while (queue.running < atOnce && queue.waiting.length > 0) {
+      queue.running += 1;
+      const batch = queue.waiting.splice(0, MAX_INPUTS);
+      void settledWithin(settle(batch), LONGEST_TURN_MS).then(() => {
+        queue.running -= 1;
+        startNext(key, queue);
+      });
+    }
+    if (queue.running === 0) queues.delete(key);
   }
 
   async function settle(batch: readonly Waiting<Input, Result>[]): Promise<void> {

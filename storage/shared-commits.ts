@@ -9,12 +9,14 @@ class GroupGivenUp extends Error {}
  * Commits works of one key together that arrive while others are being committed: a commit costs more than what it commits. A work
  * that cannot be stored, or conflicts with another change, harms only itself.
  * @param write may run several times. @returns a result for each work, in the same order
+ * @param atOnce transactions of one key at a time
  * @returns a function that resolves with the result of its work after the commit
  */
 export function createSharedCommits<Work, Result>(
   mongoClient: MongoClient,
   keyOf: (work: Work) => string,
   write: (works: readonly Work[], tx: ClientSession) => Promise<Result[]>,
+  atOnce = 1,
 ): (work: Work) => Promise<Result> {
   const commitAlone = async (work: Work): Promise<Result> => {
     const [result] = await inTransaction(mongoClient, (tx) => write([work], tx));
@@ -30,6 +32,7 @@ export function createSharedCommits<Work, Result>(
 
   return createSharedCalls<Work, Result>({
     keyOf,
+    atOnce,
     async call(works) {
       if (works.length === 1) return [await commitAlone(works[0]!)];
       try {

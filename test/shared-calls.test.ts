@@ -34,6 +34,19 @@ describe('calls that arrive while another runs', () => {
     expect(await Promise.all(others)).toEqual(['a2!', 'a3!', 'a4!']);
   });
 
+  test('begin with the first two, where two may run at once', async () => {
+    const two = createSharedCalls<string, string>({
+      keyOf: () => 'a',
+      atOnce: 2,
+      call: async (inputs) => {
+        calls.push([...inputs]);
+        return inputs;
+      },
+    });
+    expect(await Promise.all(['a1', 'a2', 'a3', 'a4'].map(two))).toEqual(['a1', 'a2', 'a3', 'a4']);
+    expect(calls).toEqual([['a1'], ['a2'], ['a3', 'a4']]);
+  });
+
   test('of another key do not wait', async () => {
     void call('a1');
     const other = call('b1');

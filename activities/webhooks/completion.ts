@@ -57,6 +57,8 @@ export function createCompletion<Work>(
       const stored = await deliveries.addAll(added, tx);
       return written.map((delivery) => delivery && stored.shift());
     },
+    // While one waits for the disk, the next one writes.
+    2,
   );
   /**
    * @param org whose work it is
